@@ -1,0 +1,1 @@
+"""The simulator: SMs, dispatcher, streams, host and semaphores in a SimPy environment."""

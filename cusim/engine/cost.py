@@ -1,0 +1,110 @@
+"""What a block costs when it has an SM and the memory to itself, and what it asks of both (design §6.4).
+
+A block's work is entry, prologue, k steps and tail, in picoseconds at full speed. Sharing slows it down later: by the
+tensor pipe of its SM (:mod:`cusim.engine.sharing`) and by the memory that all SMs share.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from cusim.engine.reuse import hbm_share
+from cusim.machine.machine import Machine
+from cusim.program.expr import IntArray
+from cusim.program.kernel import DTYPE_BYTES, Gemm, Kernel, Measured, Stream
+
+#: The tensor pipe of an SM, in the integer parts that loads are counted in.
+FULL_PIPE = 1_000_000
+WARP = 32
+#: CUDA-core operations of GeLU (tanh form) or SwiGLU for one element, counted from the formulas.
+ACTIVATION_FLOPS = 12
+#: Warps of the blocks for which a machine's ``lone_block_share`` holds.
+LONE_WARPS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class BlockCost:
+    """The parts of a block's work in ps, its load on the tensor pipe (of :data:`FULL_PIPE`), and the bytes a second
+    that it draws from L2 and from HBM while it runs at full speed.
+    """
+
+    prologue_ps: int
+    step_ps: int
+    tail_ps: int
+    pipe_load: int
+    l2_bytes_per_s: int
+    hbm_bytes_per_s: int
+
+
+def block_cost(kernel: Kernel, machine: Machine, table: IntArray, blocks_per_sm: int) -> BlockCost:
+    """The cost of one block of *kernel*, whose tiles run in the order of *table*.
+
+    A measured cost comes back with the time of its main loop still to be anchored (:mod:`cusim.engine.anchor`).
+    """
+    work = kernel.cost.work if isinstance(kernel.cost, Measured) else kernel.cost
+    if isinstance(work, Gemm):
+        return _gemm(kernel, work, machine, table, blocks_per_sm)
+    if isinstance(work, Stream):
+        return _stream(kernel, work, machine)
+    return BlockCost(_prologue(machine), 1, machine.block.epilogue_ps, 0, 0, 0)
+
+
+def _gemm(kernel: Kernel, gemm: Gemm, machine: Machine, table: IntArray, blocks_per_sm: int) -> BlockCost:
+    rates, elem = machine.rates, DTYPE_BYTES[gemm.dtype]
+    tile_m, tile_n, tile_k = kernel.tile
+    a_width = 2 if gemm.prologue == "swiglu" else 1
+    saturated = pipe_flops_per_s(machine)
+    flops = 2 * tile_m * tile_n * tile_k
+    step_bytes = (a_width * tile_m + tile_n) * tile_k * elem
+    core_ps = 0.0
+    if gemm.prologue != "none":
+        core_ps = ACTIVATION_FLOPS * tile_m * tile_k / _core_flops_per_ps(machine)
+    compute_ps = flops / (saturated * lone_share(kernel, machine)) * 1e12 + core_ps
+    step_ps = max(1, round(max(compute_ps, step_bytes / _port_bytes_per_ps(machine))))
+    slots = blocks_per_sm * machine.limits.sms
+    share = hbm_share(kernel, gemm, table, slots, rates.l2_capacity_bytes, elem)
+    tail = tile_m * tile_n * elem / _port_bytes_per_ps(machine)
+    if gemm.epilogue != "none":
+        tail += ACTIVATION_FLOPS * tile_m * tile_n / _core_flops_per_ps(machine)
+    draw = step_bytes / step_ps * 1e12
+    return BlockCost(
+        prologue_ps=_prologue(machine),
+        step_ps=step_ps,
+        tail_ps=machine.block.epilogue_ps + round(tail),
+        pipe_load=min(FULL_PIPE, round(FULL_PIPE * (flops / saturated * 1e12) / step_ps)),
+        l2_bytes_per_s=round(draw),
+        hbm_bytes_per_s=round(draw * share),
+    )
+
+
+def _stream(kernel: Kernel, work: Stream, machine: Machine) -> BlockCost:
+    """A copy-like tile: its bytes go through the SM's port, all of them to or from HBM."""
+    step_bytes = work.tile_bytes / kernel.steps
+    core_ps = work.tile_flops / kernel.steps / _core_flops_per_ps(machine)
+    step_ps = max(1, round(max(step_bytes / _port_bytes_per_ps(machine), core_ps)))
+    draw = round(step_bytes / step_ps * 1e12)
+    return BlockCost(_prologue(machine), step_ps, machine.block.epilogue_ps, 0, draw, draw)
+
+
+def pipe_flops_per_s(machine: Machine) -> float:
+    """Tensor operations a second of one SM whose pipe is kept full."""
+    rates = machine.rates
+    return rates.tensor_flops_per_clock_sm * rates.clock_hz * rates.tensor_efficiency
+
+
+def lone_share(kernel: Kernel, machine: Machine) -> float:
+    """The part of the pipe that one block keeps busy alone; more warps keep more of it busy."""
+    warps = -(-kernel.block.threads // WARP)
+    return min(1.0, machine.rates.lone_block_share * max(1.0, warps / LONE_WARPS))
+
+
+def _prologue(machine: Machine) -> int:
+    return machine.block.prologue_ps + machine.block.load_ps
+
+
+def _port_bytes_per_ps(machine: Machine) -> float:
+    return machine.rates.sm_l2_bytes_per_clock * machine.rates.clock_hz / 1e12
+
+
+def _core_flops_per_ps(machine: Machine) -> float:
+    return machine.rates.fp32_flops_per_clock_sm * machine.rates.clock_hz / 1e12

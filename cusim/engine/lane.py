@@ -1,0 +1,87 @@
+"""SMs and their lanes: the places where blocks run."""
+
+from __future__ import annotations
+
+from simpy.events import Event
+
+from cusim.engine.run import KernelRun
+from cusim.engine.waits import NO_WAITS, WaitList
+
+
+class Sm:
+    """A streaming multiprocessor: the resources left, the tensor load of its working blocks and its lanes.
+
+    *load* is in parts per million of the tensor pipe; *rate* is the speed of each working block, 1 when the pipe is
+    not oversubscribed. *shared_at* is the load for which *rate* was computed.
+    """
+
+    __slots__ = ("free_lanes", "index", "lanes", "load", "rate", "room", "shared_at")
+
+    def __init__(self, index: int, room: tuple[int, ...]) -> None:
+        self.index = index
+        self.room = list(room)
+        self.load = 0
+        self.shared_at = 0
+        self.rate = 1.0
+        self.lanes: list[Lane] = []
+        self.free_lanes: list[int] = []
+
+    def fits(self, demand: tuple[int, ...]) -> bool:
+        """True when a block of these resources can be placed now."""
+        return all(have >= want for have, want in zip(self.room, demand, strict=True))
+
+    def room_for(self, demand: tuple[int, ...]) -> int:
+        """How many further blocks of these resources fit."""
+        return min(have // want for have, want in zip(self.room, demand, strict=True) if want)
+
+    def take(self, demand: tuple[int, ...]) -> Lane:
+        """Occupies the lowest free lane with a block of these resources."""
+        room = self.room
+        for axis, want in enumerate(demand):
+            room[axis] -= want
+        if self.free_lanes:
+            self.free_lanes.sort(reverse=True)
+            return self.lanes[self.free_lanes.pop()]
+        lane = Lane(self, len(self.lanes))
+        self.lanes.append(lane)
+        return lane
+
+    def give(self, demand: tuple[int, ...], lane: Lane) -> None:
+        """Frees the lane and the resources of its block."""
+        room = self.room
+        for axis, want in enumerate(demand):
+            room[axis] += want
+        self.free_lanes.append(lane.slot)
+
+
+class Lane:
+    """One slot of an SM and the block in it.
+
+    Progress is kept as *pos*, picoseconds of work done at full speed when *since* was the time, and *rate*. *event* is
+    the one pending event of the block; any other that fires is stale. A waiting block has *working* False.
+    """
+
+    __slots__ = (
+        "event", "missing", "next_wait", "pos", "rate", "reducing", "run", "since", "slot", "sm", "stop_at",
+        "ticket", "waited_for", "waited_from", "waits", "wake", "work", "working",
+    )  # fmt: skip
+
+    def __init__(self, sm: Sm, slot: int) -> None:
+        self.sm = sm
+        self.slot = slot
+        self.run: KernelRun | None = None
+        self.event: Event | None = None
+        self.waits: WaitList = NO_WAITS
+        self.ticket = 0
+        self.pos = 0
+        self.since = 0
+        self.rate = 1.0
+        self.work = 0
+        self.next_wait = 0
+        self.stop_at = 0
+        self.missing = 0
+        self.wake = 0
+        self.waited_from = 0
+        self.waited_for = 0
+        self.reducing = False
+        self.working = False

@@ -1,0 +1,39 @@
+"""How much of what tiles load comes from HBM rather than L2, by tile order.
+
+Tiles that run at the same time and share a row or a column of the grid share the panel of operand A or B. A panel
+counts as loaded from HBM once for every stretch of co-resident tickets that touches it, unless the whole operand
+stays in L2 from one stretch to the next.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cusim.program.expr import IntArray
+from cusim.program.kernel import Gemm, Kernel
+
+
+def hbm_share(kernel: Kernel, gemm: Gemm, table: IntArray, slots: int, l2_bytes: int, elem_bytes: int) -> float:
+    """Bytes from HBM over bytes loaded by all tiles, for tickets that run *slots* at a time in the order of *table*.
+
+    *table* has shape (blocks, 3); the result lies in (0, 1].
+    """
+    a_width = 2 if gemm.prologue == "swiglu" else 1
+    panel_a = kernel.tile[0] * a_width  # elements of A for each element of k
+    panel_b = kernel.tile[1]
+    operand_a = gemm.m * gemm.k * a_width * elem_bytes
+    operand_b = gemm.n * gemm.k * elem_bytes
+    rows, cols = kernel.grid[:2]
+    loads = len(table) * (panel_a + panel_b)
+    from_hbm = _panel_loads(table[:, 0], table[:, 2], rows, slots, operand_a <= l2_bytes // 2) * panel_a
+    from_hbm += _panel_loads(table[:, 1], table[:, 2], cols, slots, operand_b <= l2_bytes // 2) * panel_b
+    return min(1.0, from_hbm / loads)
+
+
+def _panel_loads(panel: IntArray, slice_: IntArray, count: int, slots: int, stays: bool) -> int:
+    """Times that a panel is brought in: once if the operand stays in L2, else once a stretch that touches it."""
+    key = slice_ * count + panel
+    if stays:
+        return len(np.unique(key))
+    stretch = np.arange(len(key)) // max(slots, 1)
+    return len(np.unique(stretch * (int(key.max()) + 1) + key))

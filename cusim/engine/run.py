@@ -1,0 +1,153 @@
+"""A kernel as the engine runs it: its blocks by ticket, their work, their waits and posts, and what was recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from cusim.engine.clock import Clock
+from cusim.engine.cost import BlockCost
+from cusim.engine.semaphore import Semaphores
+from cusim.engine.waits import NO_WAITS, Incoming, Steps, WaitCompiler, WaitList
+from cusim.policies.base import Post
+from cusim.program.expr import IntArray
+from cusim.program.kernel import Kernel
+
+#: Semaphore and increment of each output tile, by r * C + c.
+TilePosts: TypeAlias = tuple[list[int], list[int]]
+
+
+@dataclass(frozen=True, slots=True)
+class Outgoing:
+    """A dependence that the kernel's finished tiles post to."""
+
+    semaphores: Semaphores
+    posts: tuple[TilePosts, ...]
+    visible_ps: int
+
+
+@dataclass(frozen=True, slots=True)
+class Overheads:
+    """Fixed times of a kernel's blocks, chosen by the plan: ticket before, post after, each wait, refill after one."""
+
+    entry_ps: int
+    post_ps: int
+    wait_ps: int
+    refill_ps: int
+
+
+class KernelRun:
+    """One kernel of a run. ``placed``, ``lane`` and ``ended`` are records by ticket.
+
+    ``late`` holds, for blocks that stood still, when they first went on and how long they waited in all. ``started``
+    fires with the first block, ``all_started`` with the last, ``done`` when every block has left.
+    """
+
+    def __init__(
+        self,
+        index: int,
+        kernel: Kernel,
+        table: IntArray,
+        cost: BlockCost,
+        overheads: Overheads,
+        demand: tuple[int, ...],
+        slots: int,
+        env: Clock,
+    ) -> None:
+        self.index = index
+        self.kernel = kernel
+        self.table = table
+        self.cost = cost
+        self.overheads = overheads
+        self.demand = demand
+        self.blocks = len(table)
+        self.to_place = min(self.blocks, slots) if kernel.persistent else self.blocks
+        self.next_ticket = 0
+        self.finished = 0
+        self.pipe_load = cost.pipe_load
+        self.draw_l2, self.draw_hbm = cost.l2_bytes_per_s, cost.hbm_bytes_per_s
+        self.work = self._work_by_slice()
+        self.last_work = self.work[-1]
+        self.even = len(set(self.work)) == 1
+        self.slices: list[int] = table[:, 2].tolist()
+        self._rows: list[int] = table[:, 0].tolist()
+        self._cols: list[int] = table[:, 1].tolist()
+        self.tiles: list[int] = (table[:, 0] * kernel.grid[1] + table[:, 1]).tolist()
+        self.outgoing: tuple[Outgoing, ...] = ()
+        self.waits: WaitCompiler | None = None
+        self.serial: Semaphores | None = None
+        self.slice_visible_ps = self.reduce_ps = 0
+        self.arrived = [0] * kernel.output_tiles
+        self.last_slice = [-1] * kernel.output_tiles
+        self.placed = [0] * self.blocks
+        self.lane: list[Any] = [None] * self.blocks  # the Lane of each ticket; lanes know runs, not the other way round
+        self.ended = [-1] * self.blocks
+        self.late: dict[int, tuple[int, int]] = {}
+        self.enqueue_ps = self.arrive_ps = self.done_ps = 0
+        self.started, self.all_started, self.done = env.event(), env.event(), env.event()
+
+    def connect(self, incoming: Sequence[Incoming], outgoing: Sequence[Outgoing]) -> None:
+        """Adds the dependences that the kernel waits for and posts to."""
+        self.outgoing = tuple(outgoing)
+        kernel, over = self.kernel, self.overheads
+        steps = Steps(over.entry_ps, self.cost.prologue_ps, self.cost.step_ps, kernel.stages, over.wait_ps)
+        if incoming:
+            self.waits = WaitCompiler(kernel, incoming, steps)
+        if kernel.grid[2] > 1 and kernel.reduce == "serial":
+            totals = [kernel.grid[2] - 1] * kernel.output_tiles
+            self.serial = Semaphores(f"{kernel.name} slices", -1, totals, 0)
+
+    def waits_of(self, ticket: int) -> WaitList:
+        """The waits of a block, the one for the slice before it last."""
+        row, col = self._rows[ticket], self._cols[ticket]
+        slice_ = self.slices[ticket]
+        waits = self.waits.waits_of(row, col, slice_) if self.waits else NO_WAITS
+        if self.serial is not None and slice_ > 0:
+            tile = self.tiles[ticket]
+            where = self.work[slice_] + waits.extra_ps - self.cost.tail_ps - self.overheads.post_ps
+            return WaitList([*waits.entries, (where, self.serial, tile, tile + 1, slice_)], waits.extra_ps)
+        return waits
+
+    def loops(self) -> bool:
+        """True while blocks of a persistent kernel take further tickets without leaving their slots."""
+        return self.kernel.persistent and self.to_place == 0 and self.next_ticket < self.blocks
+
+    def posts_now(self, ticket: int) -> bool:
+        """True for the block that finishes an output tile: the last slice, or the last to arrive."""
+        if self.serial is not None:
+            return self.slices[ticket] == self.kernel.grid[2] - 1
+        return self.last_slice[self.tiles[ticket]] == ticket
+
+    def _work_by_slice(self) -> list[int]:
+        """Work of a block of each slice, waits not counted; the last slice may have fewer k steps."""
+        kernel, cost, over = self.kernel, self.cost, self.overheads
+        fixed = over.entry_ps + cost.prologue_ps + cost.tail_ps + over.post_ps
+        work = []
+        for slice_ in range(kernel.grid[2]):
+            steps = min(kernel.slice_steps, kernel.steps - slice_ * kernel.slice_steps)
+            work.append(fixed + max(steps, 0) * cost.step_ps)
+        return work
+
+
+def posts_by_tile(posts: Sequence[Post], kernel: Kernel) -> tuple[TilePosts, ...]:
+    """For every post of a policy, the semaphore and the increment of each output tile, indexed by r * C + c."""
+    rows, cols, _ = kernel.grid
+    r, c = np.divmod(np.arange(rows * cols), cols)
+    return tuple(
+        (
+            np.broadcast_to(post.index.eval(r=r, c=c), r.shape).tolist(),
+            np.broadcast_to(post.add.eval(r=r, c=c), r.shape).tolist(),
+        )
+        for post in posts
+    )
+
+
+def semaphore_totals(posts: Sequence[TilePosts], size: int) -> list[int]:
+    """What all tiles together post to each of *size* semaphores."""
+    totals = np.zeros(size, dtype=np.int64)
+    for indices, adds in posts:
+        np.add.at(totals, indices, adds)
+    return [int(total) for total in totals]

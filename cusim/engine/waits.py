@@ -1,0 +1,142 @@
+"""The waits of a block as positions in its work, compiled from the policies of its incoming dependences."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+
+from cusim.engine.semaphore import NEVER, Semaphores
+from cusim.policies.base import Wait
+from cusim.program.depends import TileDep, first_step
+from cusim.program.expr import Expr, IntArray
+from cusim.program.kernel import Kernel
+
+#: A wait of a block: position in its work (ps), semaphores first ... last - 1, and the target of each.
+Entry: TypeAlias = tuple[int, Semaphores, int, int, int]
+
+
+class WaitList:
+    """The waits of one block in the order in which they bite, shared by all blocks that wait alike."""
+
+    __slots__ = ("entries", "extra_ps", "ready_by")
+
+    def __init__(self, entries: list[Entry], extra_ps: int) -> None:
+        self.entries = entries
+        self.extra_ps = extra_ps
+        self.ready_by = 0 if not entries else NEVER
+
+    def refresh(self) -> int:
+        """When every wait is satisfied, NEVER while a post is missing; remembered once it is known."""
+        if self.ready_by == NEVER:
+            latest = 0
+            for _, sems, first, last, target in reversed(self.entries):
+                at = sems.seen_at(first, last, target)
+                if at == NEVER:
+                    return NEVER
+                latest = max(latest, at)
+            self.ready_by = latest
+        return self.ready_by
+
+
+NO_WAITS = WaitList([], 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Incoming:
+    """A dependence of the kernel whose blocks wait: its policy's waits and the semaphores they look at."""
+
+    dep: TileDep
+    waits: tuple[Wait, ...]
+    semaphores: Semaphores
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """Where k steps lie in a block's work: loads of step j are issued *stages* steps before it is computed."""
+
+    entry_ps: int
+    prologue_ps: int
+    step_ps: int
+    stages: int
+    wait_ps: int
+
+    def position(self, step: int) -> int:
+        """Work done when the loads of the slice's *step*-th step are issued, waits not counted."""
+        if step < self.stages:
+            return self.entry_ps
+        return self.entry_ps + self.prologue_ps + (step - self.stages) * self.step_ps
+
+
+#: Values evaluated at a time when wait lists are compiled.
+_CHUNK = 1_000_000
+
+
+class WaitCompiler:
+    """Makes the wait lists of a kernel's blocks, one for each value of the coordinates that the waits depend on."""
+
+    def __init__(self, kernel: Kernel, incoming: Sequence[Incoming], steps: Steps) -> None:
+        self._kernel = kernel
+        self._incoming = incoming
+        self._cache: dict[tuple[int, int, int], WaitList] = {}
+        used = {name for inc in incoming for wait in inc.waits for expr in _exprs(wait) for name in expr.uses()}
+        if "k" in used:
+            used |= {"z"}  # the steps of a slice depend on the slice
+        rows, cols, slices = kernel.grid
+        self._by_row, self._by_col, self._by_slice = (int(name in used) for name in ("r", "c", "z"))
+        self._shape = (rows if self._by_row else 1, cols if self._by_col else 1, slices if self._by_slice else 1)
+        self._rows_at_once = max(1, _CHUNK // (self._shape[1] * self._shape[2] * kernel.slice_steps))
+        self._positions = [steps.position(step) for step in range(kernel.slice_steps)]
+        self._wait_ps = steps.wait_ps
+
+    def waits_of(self, row: int, col: int, slice_: int) -> WaitList:
+        """The waits of the block that computes a tile (or one slice of it)."""
+        key = (row * self._by_row, col * self._by_col, slice_ * self._by_slice)
+        found = self._cache.get(key)
+        if found is None:
+            self._compile(key[0] // self._rows_at_once * self._rows_at_once)
+            found = self._cache.setdefault(key, NO_WAITS)
+        return found
+
+    def _compile(self, first_row: int) -> None:
+        """Fills the cache for a stretch of rows, with numpy over all their tiles and k steps at once."""
+        _, cols, slices = self._shape
+        rows = np.arange(first_row, min(first_row + self._rows_at_once, self._shape[0]))
+        parts = [
+            _evaluate(wait, inc.dep, place, self._kernel, (rows, np.arange(cols), np.arange(slices)))
+            for place, inc in enumerate(self._incoming)
+            for wait in inc.waits
+        ]
+        table = np.concatenate(parts) if parts else np.empty((0, 8), dtype=np.int64)
+        table = table[np.lexsort((table[:, 5], table[:, 4], table[:, 3], table[:, 2], table[:, 1], table[:, 0]))]
+        lists: dict[tuple[int, int, int], list[Entry]] = {}
+        for row, col, slice_, step, place, index, target, count in table.tolist():
+            entries = lists.setdefault((row, col, slice_), [])
+            where = self._positions[step] + len(entries) * self._wait_ps
+            entries.append((where, self._incoming[place].semaphores, index, index + count, target))
+        for key, entries in lists.items():
+            self._cache[key] = WaitList(entries, len(entries) * self._wait_ps)
+
+
+def _exprs(wait: Wait) -> tuple[Expr, ...]:
+    every = (wait.index, wait.target, wait.count)
+    return every if wait.at_k is None else (*every, wait.at_k)
+
+
+def _evaluate(
+    wait: Wait, dep: TileDep, place: int, kernel: Kernel, axes: tuple[IntArray, IntArray, IntArray]
+) -> IntArray:
+    """Rows of (r, c, z, step in the slice, dependence, index, target, count) for every wait that is not empty."""
+    r, c, z = axes[0].reshape(-1, 1, 1, 1), axes[1].reshape(1, -1, 1, 1), axes[2].reshape(1, 1, -1, 1)
+    start = z * kernel.slice_steps
+    if wait.at_k is None:
+        k = start + np.arange(kernel.slice_steps).reshape(1, 1, 1, -1)
+    else:
+        k = wait.at_k.eval(r=r, c=c, z=z, k=first_step(dep).eval(z=z)) + 0 * start
+    shape = np.broadcast_shapes(r.shape, c.shape, z.shape, k.shape)
+    index, target, count = (expr.eval(r=r, c=c, z=z, k=k) for expr in (wait.index, wait.target, wait.count))
+    keep = np.broadcast_to((count > 0) & (k < kernel.steps), shape)
+    columns = (r, c, z, k - start, np.asarray(place), index, target, count)
+    return np.stack([np.broadcast_to(column, shape)[keep] for column in columns], axis=1)
