@@ -1,0 +1,1 @@
+"""Pictures: traces and results in, matplotlib figures out, one picture a file."""

@@ -1,0 +1,1 @@
+"""Traces: who ran where and when, what that says of the machine, and the files that hold it."""
