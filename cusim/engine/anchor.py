@@ -1,10 +1,14 @@
-"""Kernels whose time was measured alone: the cost of a block for which the engine's own run gives that time."""
+"""Kernels whose time was measured alone: the cost of a block for which the engine's own run gives that time.
+
+The time is that of the kernel itself, first block start to last block end, as Nsight prints a duration.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
-from cusim.engine.cost import BlockCost, block_cost
+from cusim.engine.cost import FULL_PIPE, BlockCost, block_cost
 from cusim.engine.setup import kernel_occupancy
 from cusim.engine.simulate import simulate
 from cusim.errors import InputError, refuse
@@ -14,9 +18,6 @@ from cusim.policies.orders import order_table
 from cusim.policies.plan import Plan
 from cusim.program.kernel import Kernel, Measured
 from cusim.program.program import Program
-
-#: Newton steps at most, and the error that ends them.
-_STEPS, _CLOSE_PS = 12, 2_000
 
 
 def anchored_costs(program: Program, machine: Machine, plan: Plan) -> dict[str, BlockCost]:
@@ -36,38 +37,55 @@ def _anchor(program: Program, kernel: Kernel, machine: Machine, plan: Plan) -> B
     cost = kernel.cost
     assert isinstance(cost, Measured)
     home = machine if cost.measured_on == machine.name else _machine(program, kernel, cost.measured_on)
+    order = plan.order_of(kernel.name)
     alone = Program((replace(kernel, reads=(), persistent=False),), program.buffers, name=kernel.name)
-    order = Plan(order={kernel.name: plan.order_of(kernel.name)})
     per_sm = kernel_occupancy(kernel, home).blocks_per_sm
     if per_sm == 0:
         raise refuse(program.name, f"{kernel.name}.measured_on", cost.measured_on, "no SM of it can hold this block")
-    table = order_table(plan.order_of(kernel.name), kernel.grid)
-    trial = block_cost(kernel, home, table, per_sm)
-    demand = (trial.step_ps, trial.pipe_load, trial.l2_bytes_per_s, trial.hbm_bytes_per_s)
-    rounds = -(-kernel.blocks // (per_sm * home.limits.sms)) * kernel.slice_steps
-    step = max(1, (cost.time_ps // rounds) - trial.prologue_ps // kernel.slice_steps)
-    for _ in range(_STEPS):
-        trial = _with_step(trial, step, demand)
-        miss = cost.time_ps - simulate(alone, home, order, {kernel.name: trial}).total_ps
-        if abs(miss) <= max(_CLOSE_PS, rounds):
-            return trial
-        step += round(miss / rounds) or (1 if miss > 0 else -1)
-        if step < 1:
-            fixed = f"{cost.time_ps / 1e6:g} us is shorter than the launch and block overheads of {home.name}"
-            raise refuse(program.name, f"{kernel.name}.time_us", cost.time_ps / 1e6, fixed)
-    return trial
+    model = block_cost(kernel, home, order_table(order, kernel.grid), per_sm)
+    resident = min(kernel.blocks, per_sm * home.limits.sms)
+
+    def miss(step: int) -> int:
+        trial = {kernel.name: _with_step(model, step, home, resident)}
+        (run,) = simulate(alone, home, Plan(order={kernel.name: order}), trial).setup.runs
+        return run.done_ps - run.placed[0] - cost.time_ps
+
+    if miss(1) > 0:
+        why = f"shorter than the fixed costs of its blocks on {home.name}"
+        raise refuse(program.name, f"{kernel.name}.time_us", cost.time_ps / 1e6, why)
+    return _with_step(model, _root(miss, max(2, cost.time_ps // kernel.slice_steps)), home, resident)
 
 
-def _with_step(cost: BlockCost, step: int, demand: tuple[int, int, int, int]) -> BlockCost:
-    """The cost with another step time; the work of a step stays, so slower steps ask less of pipe and memory."""
-    was, pipe, l2, hbm = demand
-    slower = was / step
+def _root(miss: Callable[[int], int], top: int) -> int:
+    """The step time at which *miss*, which grows with it, is closest to 0: the secant between bounds, else halving."""
+    low, high = 1, top
+    at_low, at_high = miss(low), miss(high)
+    while high - low > 1:
+        guess = low - at_low * (high - low) // (at_high - at_low)
+        guess = min(max(guess, low + 1), high - 1)
+        for step in (guess, (low + high) // 2):
+            if low < step < high:
+                found = miss(step)
+                if found <= 0:
+                    low, at_low = step, found
+                else:
+                    high, at_high = step, found
+        if at_low == 0:
+            return low
+    return low if -at_low <= at_high else high
+
+
+def _with_step(cost: BlockCost, step: int, machine: Machine, resident: int) -> BlockCost:
+    """The cost with another step time. The work of a step stays, so slower steps ask less of pipe and memory; what
+    *resident* blocks draw together is at most what the machine delivers, since they did run in the measured time.
+    """
+    slower = cost.step_ps / step
     return replace(
         cost,
         step_ps=step,
-        pipe_load=min(1_000_000, round(pipe * slower)),
-        l2_bytes_per_s=round(l2 * slower),
-        hbm_bytes_per_s=round(hbm * slower),
+        pipe_load=min(FULL_PIPE, round(cost.pipe_load * slower)),
+        l2_bytes_per_s=min(round(cost.l2_bytes_per_s * slower), machine.rates.l2_bytes_per_s // resident),
+        hbm_bytes_per_s=min(round(cost.hbm_bytes_per_s * slower), machine.rates.hbm_bytes_per_s // resident),
     )
 
 

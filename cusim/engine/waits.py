@@ -137,6 +137,8 @@ def _evaluate(
         k = wait.at_k.eval(r=r, c=c, z=z, k=first_step(dep).eval(z=z)) + 0 * start
     shape = np.broadcast_shapes(r.shape, c.shape, z.shape, k.shape)
     index, target, count = (expr.eval(r=r, c=c, z=z, k=k) for expr in (wait.index, wait.target, wait.count))
-    keep = np.broadcast_to((count > 0) & (k < kernel.steps), shape)
-    columns = (r, c, z, k - start, np.asarray(place), index, target, count)
+    inside = k < kernel.steps if wait.at_k is None else np.asarray(True)
+    step = np.minimum(k - start, kernel.slice_steps - 1)  # a read past the slice's end happens before the tile's end
+    keep = np.broadcast_to((count > 0) & inside, shape)
+    columns = (r, c, z, step, np.asarray(place), index, target, count)
     return np.stack([np.broadcast_to(column, shape)[keep] for column in columns], axis=1)

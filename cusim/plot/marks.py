@@ -46,8 +46,8 @@ def draw_rounds(ax: Axes, ends_ps: tuple[int, ...]) -> int:
 
 def write_title(ax: Axes, trace: Trace, summary: Metrics, title: str, above: int) -> None:
     """Writes *title* and, under it, times and shares of the whole trace, *above* points over the axes."""
-    total = trace.meta.get("total_ps")
-    length = f"total {micros(total)}   " if isinstance(total, int) else ""
+    total_ns = trace.meta.get("total_ns")
+    length = f"total {micros(total_ns * 1000)}   " if isinstance(total_ns, int) else ""
     length += f"span {micros(summary.span_ps)}"
     facts = (
         f"{length}   working {summary.working_pct:.1f} %   waiting {summary.waiting_pct:.1f} %   "

@@ -46,7 +46,7 @@ def chain(sms: int, tiles: tuple[int, ...], *, slots: int = 1, wait: int = 0, la
         column_table([], EVENT_COLUMNS),
         column_table(waits, WAIT_COLUMNS),
         tuple(f"{name}>" for name in names),
-        {"kind": "predicted", "total_ps": 41 * US},
+        {"kind": "predicted", "total_ns": 41 * US // 1000},
     )
 
 
