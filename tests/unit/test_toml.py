@@ -162,9 +162,10 @@ measured_on = "h200"
         (UP + 'time_us = -3\nmeasured_on = "h200"', "kernel[0].time_us", "must be"),
         (UP + 'time_us = true\nmeasured_on = "h200"', "kernel[0].time_us", "boolean"),
         (UP + 'time_us = "3"\nmeasured_on = "h200"', "kernel[0].time_us", "string"),
-        (UP + "gemm = 3", "line 7, column 8", "is no TOML"),
         (UP + f'[[kernel]]\nname = "up"\ngrid = [2, 2]\ntile_bytes = 4\n{BLOCK}', "kernel[1].name", "earlier"),
         (UP.replace("m = 64", "m = 99999999999"), "kernel[0].gemm.m", "at most"),
+        (UP.replace("m = 64", f"m = 0x{'f' * 6000}"), "kernel[0].gemm.m", "at most"),
+        (UP.replace("m = 64", f"m = {'9' * 6000}"), "file", "is no TOML"),
         (UP.replace("m = 64, n = 48", "m = 2147483647, n = 2147483647"), "kernel[0].grid", "blocks"),
     ],
 )
