@@ -65,4 +65,7 @@ def _meta(
         "warps_per_sm": machine.limits.warps_per_sm,
         "samples": 1,
         "stamped": False,
+        "posts": {
+            dep.name: [str(post.index) for post in plan.sync[dep.name].posts(dep)] for dep in finished.setup.deps
+        },
     }

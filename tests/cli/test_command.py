@@ -1,6 +1,7 @@
 """The command around its verbs: help, version, unknown words, exit codes, and no traceback for anybody."""
 
 import os
+import pty
 import subprocess
 import sys
 from pathlib import Path
@@ -78,6 +79,7 @@ def test_unknown_verb(word: str, said: str) -> None:
         (KeyboardInterrupt(), 130, "interrupted"),
         (ValueError("boom"), 1, "unexpected ValueError: boom"),
         (MemoryError(), 1, "out of memory"),
+        (ModuleNotFoundError("No module named 'simpy'", name="simpy"), 1, "package simpy is missing"),
         (PermissionError(13, "Permission denied", "out.npz"), 1, "out.npz: Permission denied"),
         (RecursionError("deep"), 1, "Please report"),
     ],
@@ -121,3 +123,50 @@ def test_a_closed_pipe_is_quiet(root: Path) -> None:
     os.close(write)
     assert done.stderr == ""
     assert done.returncode == 141
+
+
+FIG1 = [sys.executable, "-m", "cli.main", "predict", "cusync-fig1", "-q"]
+
+
+def on_a_terminal(root: Path, **environment: str) -> bytes:
+    """What `cusim predict` sends to a terminal."""
+    ours, theirs = pty.openpty()
+    clean = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "FORCE_COLOR")}
+    done = subprocess.run(FIG1, cwd=root, stdout=theirs, env={**clean, "TERM": "xterm", **environment}, check=False)
+    os.close(theirs)
+    assert done.returncode == 0
+    found = b""
+    while True:
+        try:
+            part = os.read(ours, 65536)
+        except OSError:
+            part = b""
+        if not part:
+            os.close(ours)
+            return found
+        found += part
+
+
+def test_only_a_terminal_gets_colour_and_only_without_no_color(root: Path) -> None:
+    coloured, plain = on_a_terminal(root), on_a_terminal(root, NO_COLOR="1")
+    piped = subprocess.run(FIG1, cwd=root, capture_output=True, check=True).stdout
+    assert b"\x1b[" in coloured
+    assert b"\x1b[" not in plain
+    assert plain.replace(b"\r\n", b"\n") == piped
+
+
+def test_a_stdout_that_lacks_characters_gets_question_marks(root: Path) -> None:
+    environment = {**os.environ, "PYTHONIOENCODING": "iso8859-5"}
+    done = subprocess.run(FIG1, cwd=root, capture_output=True, check=True, env=environment)
+    assert b"times ?15 %" in done.stdout
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_the_help_of_a_verb_needs_no_numpy(root: Path, verb: str) -> None:
+    code = (
+        "import sys\nfrom cli.main import main\n"
+        f"sys.argv = ['cusim', '{verb}', '--help']\n"
+        "try:\n    main()\nexcept SystemExit:\n    pass\n"
+        "sys.exit('numpy' in sys.modules or 'rich' in sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, check=True)

@@ -1,0 +1,1 @@
+"""The GPU backend: programs and plans on real hardware. It never imports the engine."""

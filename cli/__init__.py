@@ -1,0 +1,1 @@
+"""The ``cusim`` command: one module a verb, each imported only when it is called."""

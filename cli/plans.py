@@ -1,0 +1,171 @@
+"""Every combination of policy, order, flags and launch that was asked for, as plans for a subject."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from cli.inputs import gathered
+from cli.subject import Subject
+from cli.sweep import words
+from cusim.errors import InputError, Problems
+
+if TYPE_CHECKING:
+    from cusim.policies.plan import Plan
+    from cusim.report.rows import Contender
+
+STREAM = "stream"
+DEFAULT_POLICIES = (STREAM, "row", "tile", "batched:2")
+
+
+@dataclass(frozen=True, slots=True)
+class PlanWords:
+    """What was typed for the plan, one entry for each use of an option; nothing typed is an empty tuple."""
+
+    policy: tuple[str, ...] = ()
+    order: tuple[str, ...] = ()
+    flags: tuple[str, ...] = ()
+    launch: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any]) -> PlanWords:
+        """The words among all options of a command."""
+        return cls(given["policy"], given["order"], given["flags"], given["launch"])
+
+
+@dataclass(slots=True)
+class Combinations:
+    """Plans for one subject, and the combinations that were left out with the reason."""
+
+    contenders: list[Contender] = field(default_factory=list)
+    skipped: list[tuple[str, InputError]] = field(default_factory=list)
+
+
+class _Words(NamedTuple):
+    """A combination; None takes what the subject has for the policy, or the launch that goes with the flags."""
+
+    policy: str
+    order: str | None
+    flags: str | None
+    launch: str | None
+
+    def __str__(self) -> str:
+        options = zip(("--policy", "--order", "--flags", "--launch"), self, strict=True)
+        return " ".join(f"{option} {word}" for option, word in options if word is not None)
+
+
+def contenders_of(subject: Subject, typed: PlanWords) -> Combinations:
+    """Every combination that is legal; others are skipped, unless nothing overlapped that was asked for is left.
+
+    InputError has every unknown word at once, or the reasons of the first combination where none is legal.
+    """
+    from cusim.report.rows import Contender
+
+    found = Combinations()
+    for combination in _combinations(subject, typed):
+        program = subject.choice(combination.policy).program
+        try:
+            plan = _plan(subject, combination)
+        except InputError as error:
+            found.skipped.append((str(combination), error))
+            continue
+        contender = Contender(_label(plan), program, plan)
+        if contender not in found.contenders:
+            found.contenders.append(contender)
+    overlapped = [contender for contender in found.contenders if contender.plan.overlapped]
+    if found.skipped and not overlapped and (typed.policy or not found.contenders):
+        raise found.skipped[0][1]
+    return found
+
+
+def _combinations(subject: Subject, typed: PlanWords) -> Iterator[_Words]:
+    """Stream order comes always, as the reference; it takes neither flags nor a launch."""
+    from cusim.policies.registry import split_sweep
+    from cusim.program.depends import dependences
+
+    deps = [dep.name for dep in dependences(subject.program)]
+    kernels = [kernel.name for kernel in subject.program.kernels]
+    policies = [value for text in typed.policy for value in split_sweep(text, deps)]
+    policies = policies or list(DEFAULT_POLICIES if deps else (STREAM,))
+    orders: list[str | None] = [v for text in typed.order for v in split_sweep(text, kernels)] or [None]
+    flags: list[str | None] = [v for text in typed.flags for v in split_sweep(text, kernels)] or [None]
+    launches: list[str | None] = [*words(typed.launch)] or [None]
+    _check_words(subject, policies, orders, flags, launches)
+    if set(policies) == {STREAM}:
+        _refuse_for_stream(typed)
+    for order in orders:
+        yield _Words(STREAM, order, None, None)
+    rest = [launch for launch in launches if launch != STREAM]
+    for policy in dict.fromkeys(policies):
+        if policy != STREAM:
+            yield from itertools.starmap(_Words, itertools.product([policy], orders, flags, rest))
+
+
+def _refuse_for_stream(typed: PlanWords) -> None:
+    """Raises InputError for flags and launches that only overlapped plans have."""
+    problems = Problems("the command line")
+    for option, texts in (("--flags", typed.flags), ("--launch", typed.launch)):
+        if texts and set(words(texts)) - {STREAM, "-"}:
+            problems.add(option, ",".join(texts), "stream order has no waits that this could change; leave it out")
+    problems.raise_if_any()
+
+
+def _check_words(
+    subject: Subject,
+    policies: Sequence[str],
+    orders: Sequence[str | None],
+    flags: Sequence[str | None],
+    launches: Sequence[str | None],
+) -> None:
+    """Raises InputError for every word that means nothing, before any combination is judged."""
+    from cusim.policies.flags import parse_flags
+    from cusim.policies.registry import is_assignment, parse_assignment, parse_launch, parse_names, parse_order
+    from cusim.program.depends import dependences
+
+    problems = Problems("the command line")
+    deps = dependences(subject.program)
+    kernels = [kernel.name for kernel in subject.program.kernels]
+    for policy in policies:
+        if policy != STREAM:
+            gathered(problems, parse_assignment, policy, deps)
+    parsers: tuple[tuple[str, Sequence[str | None], Callable[[str], object]], ...]
+    parsers = (("--order", orders, parse_order), ("--flags", flags, parse_flags))
+    for option, texts, parse in parsers:
+        for text in filter(None, texts):
+            if is_assignment(text, kernels):
+                gathered(problems, parse_names, option, text, kernels, parse)
+            else:
+                gathered(problems, parse, text)
+    for launch in filter(None, launches):
+        gathered(problems, parse_launch, launch)
+    problems.raise_if_any()
+
+
+def _plan(subject: Subject, combination: _Words) -> Plan:
+    from cusim.policies.registry import build_plan
+
+    choice = subject.choice(combination.policy)
+    return build_plan(
+        choice.program,
+        policy=combination.policy,
+        order=choice.order if combination.order is None else combination.order,
+        flags=_flags(choice.flags, combination),
+        launch=combination.launch,
+    )
+
+
+def _flags(own: str, combination: _Words) -> str:
+    """The flags typed, else the subject's own; a launch that was typed overrules a W that was not."""
+    if combination.flags is not None:
+        return combination.flags
+    return own if combination.launch in (None, "none") else own.replace("W", "")
+
+
+def _label(plan: Plan) -> str:
+    """The policy's own name where all dependences share it, else each one's."""
+    if not plan.overlapped:
+        return STREAM
+    names = {policy.name for policy in plan.sync.values()}
+    return names.pop() if len(names) == 1 else ",".join(f"{dep}:{p.name}" for dep, p in plan.sync.items())

@@ -1,0 +1,63 @@
+"""Values of an option: one, several (``a,b``), or a range (``start:stop:step``, both ends included)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from cusim.errors import Problems
+
+#: More values than this on one option is taken for a slip.
+MOST_VALUES = 1000
+_RANGE = re.compile(r"(-?\d+):(-?\d+)(?::(-?\d+))?")
+
+
+def words(texts: Iterable[str]) -> list[str]:
+    """The comma-separated words of every use of an option, without repeats; brackets may surround a list."""
+    found: list[str] = []
+    for text in texts:
+        for word in text.strip().removeprefix("[").removesuffix("]").split(","):
+            if word.strip() not in found:
+                found.append(word.strip())
+    return found
+
+
+def integers(option: str, texts: Iterable[str], problems: Problems, *, least: int = 1) -> list[int]:
+    """Whole numbers from words and ranges; what is wrong goes to *problems*."""
+    found: list[int] = []
+    for word in words(texts):
+        match = _RANGE.fullmatch(word)
+        values = _range(option, word, match, problems) if match else _one(option, word, problems)
+        if values and min(values) < least:
+            problems.add(option, word, f"must be {least} or more")
+            continue
+        found += [value for value in values if value not in found]
+    return found
+
+
+def _one(option: str, word: str, problems: Problems) -> list[int]:
+    try:
+        return [int(word)]
+    except ValueError:
+        problems.add(option, word, "allowed: a whole number, a list a,b or a range start:stop:step")
+        return []
+
+
+def _range(option: str, word: str, match: re.Match[str], problems: Problems) -> list[int]:
+    start, stop, step = int(match[1]), int(match[2]), int(match[3] or 1)
+    if step < 1 or stop < start:
+        problems.add(option, word, "a range is start:stop:step with start <= stop and a step of 1 or more")
+        return []
+    if (stop - start) // step >= MOST_VALUES:
+        problems.add(option, word, f"more than {MOST_VALUES} values")
+        return []
+    return list(range(start, stop + 1, step))
+
+
+def values_of(option: str, text: str, problems: Problems) -> list[str]:
+    """Values of one setting, as text: a list ``a,b``, or a range of whole numbers spelled out."""
+    found: list[str] = []
+    for word in words([text]):
+        match = _RANGE.fullmatch(word)
+        found += [str(value) for value in _range(option, word, match, problems)] if match else [word]
+    return found

@@ -1,0 +1,80 @@
+"""What there is to choose from, each with its first sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from cusim.machine.load import load_machine, machine_names
+from cusim.policies.plan import LAUNCHES
+from cusim.policies.registry import describe, parse_policy, policy_names
+from cusim.report.table import aligned
+from cusim.report.text import Line
+from cusim.workloads import build_workload, workload_names
+
+_ORDERS = (
+    ("row", "row after row, as a GPU numbers the blocks of a grid"),
+    ("column", "column after column"),
+    ("group:G", "bands of G rows, each walked column after column: the L2-friendly swizzle"),
+    ("FILE.json", "a table of [r, c, z], one for each ticket"),
+)
+_LAUNCHES = {
+    "stream": "kernels one after the other on one stream",
+    "wait-first": "a wait-kernel holds the consumer back until the first producer block has started",
+    "wait-all": "a wait-kernel holds the consumer back until every producer block has started",
+    "wait-value": "as wait-first, by a stream wait-value: no block, no slot",
+    "none": "nothing holds the consumer back (flag W)",
+}
+_STREAM = "Kernels run one after the other, without semaphores; every policy is compared with it."
+_FLAGS = (
+    ("W", "no wait-kernel: launch none"),
+    ("R", "the operand that is not waited for is loaded first"),
+    ("T", "no custom tile order: blocks take the tile of their block index"),
+    ("A", "post by a release store instead of an atomic add"),
+)
+
+
+def catalogue_lines() -> list[Line]:
+    """Workloads, policies, orders, flags, launches and machines."""
+    sections = (
+        ("workloads", [(name, _workload(name)) for name in workload_names()]),
+        ("policies", [("stream", _STREAM), *((n, _plain(describe(n))) for n in policy_names())]),
+        ("orders", _ORDERS),
+        ("flags", _FLAGS),
+        ("launches", [(name, _LAUNCHES.get(name, "")) for name in LAUNCHES]),
+        ("machines", [(name, _machine(name)) for name in machine_names()]),
+    )
+    width = max(len(name) for _, rows in sections for name, _ in rows)
+    lines: list[Line] = []
+    for title, rows in sections:
+        lines += [Line(title, "head"), *_section(rows, width), Line("")]
+    return [*lines, Line("cusim show NAME shows one of the workloads, policies or machines in detail.")]
+
+
+def policy_lines(word: str) -> list[Line]:
+    """A policy's whole docstring, and that of its semaphores, posts and waits."""
+    if word == "stream":
+        return [Line("stream", "head"), Line(_STREAM)]
+    policy = parse_policy(word)
+    kind = type(policy)
+    parts = (("", kind), ("size", kind.size), ("posts", kind.posts), ("waits", kind.waits))
+    rows = [(name, _plain(part.__doc__)) for name, part in parts if name]
+    return [Line(policy.name, "head"), Line(_plain(kind.__doc__)), Line(""), *_section(rows, 5)]
+
+
+def _plain(docstring: str | None) -> str:
+    """A docstring on one line, without its emphasis."""
+    return " ".join((docstring or "").split()).replace("*", "").replace("``", "")
+
+
+def _section(rows: Sequence[tuple[str, str]], width: int) -> list[Line]:
+    padded = [[name.ljust(width), text] for name, text in rows]
+    return [Line(f"  {line}".rstrip()) for line in aligned(["", ""], padded, [False, False])[1:]]
+
+
+def _workload(name: str) -> str:
+    return build_workload(name, "h200").source
+
+
+def _machine(name: str) -> str:
+    machine = load_machine(name)
+    return f"{machine.gpu}, {machine.limits.sms} SMs, {machine.state}, times ±{machine.band_pct:g} %"

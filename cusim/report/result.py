@@ -1,0 +1,97 @@
+"""What a comparison is made of: contenders, the row of each, and the report that holds them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, TypeAlias
+
+from cusim.engine.result import Deadlock, Prediction
+from cusim.machine.machine import Machine
+from cusim.policies.plan import Plan
+from cusim.program.program import Program
+from cusim.report.kernels import KernelRow
+
+Dispatch: TypeAlias = Literal["arrival", "random", "adversarial"]
+Outcome: TypeAlias = Prediction | Deadlock
+Predict: TypeAlias = Callable[..., Outcome]
+
+#: What the ``deadlock`` field says of a row that did deadlock.
+DEADLOCKS = "deadlocks"
+
+
+class Contender(NamedTuple):
+    """A plan for a program under the name it was asked for; contenders may differ in tiles and split-K."""
+
+    label: str
+    program: Program
+    plan: Plan
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """What one contender is predicted to do; times in nanoseconds, None where it deadlocks.
+
+    *speedup_vs_stream* is the best stream row's total over this one's. *deadlock* is the verdict's status,
+    or ``deadlocks`` where the run stood still, and *reason* says why. *advice* puts it against the reference.
+    """
+
+    policy: str
+    order: str
+    flags: str
+    launch: str
+    scheduler: str
+    m: int | None
+    tile: str
+    split_k: str
+    total_ns: int | None
+    span_ns: int | None
+    speedup_vs_stream: float | None
+    rounds: int | None
+    waits: int | None
+    working_pct: float | None
+    waiting_pct: float | None
+    empty_pct: float | None
+    deadlock: str
+    reason: str
+    reference: bool = False
+    recommended: bool = False
+    advice: str = ""
+
+    @property
+    def overlapped(self) -> bool:
+        """True for a row that lets kernels run side by side."""
+        return self.launch != "stream"
+
+    @property
+    def gain_pct(self) -> float | None:
+        """Time saved against the best stream row, in percent of it; negative for a loss."""
+        return None if not self.speedup_vs_stream else 100.0 * (1.0 - 1.0 / self.speedup_vs_stream)
+
+
+@dataclass(frozen=True)
+class Report:
+    """One comparison: all rows share the machine, the problem's size, dispatch and seed.
+
+    *verdict* is the answer in words, *caveats* what it rests on, *notes* what the reader should know beside it.
+    """
+
+    programs: tuple[Program, ...]
+    machine: Machine
+    dispatch: str
+    seed: int
+    rows: tuple[Row, ...]
+    kernels: tuple[KernelRow, ...]
+    verdict: tuple[str, ...] = ()
+    caveats: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def program(self) -> Program:
+        """The first contender's program; the others differ from it only in tiles and split-K."""
+        return self.programs[0]
+
+    @property
+    def deadlocked(self) -> bool:
+        """True when a row stood still."""
+        return any(row.deadlock == DEADLOCKS for row in self.rows)

@@ -1,0 +1,90 @@
+"""One run as people read it: what it took, and when each kernel began, waited and ended."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from cusim.machine.machine import Machine
+from cusim.program.program import Program
+from cusim.report.result import DEADLOCKS, Row
+from cusim.report.shape import dtype_of, m_of
+from cusim.report.table import aligned
+from cusim.report.text import Line, machine_text
+from cusim.trace.metrics import KernelMetrics, MachineShape, metrics
+from cusim.trace.trace import Trace
+
+_PS_PER_US = 1_000_000
+
+
+def run_lines(program: Program, machine: Machine, row: Row, trace: Trace) -> list[Line]:
+    """The summary of one simulated run."""
+    from cusim.report.rows import shape_of
+
+    words = [program.name, *_known("m=", m_of(program)), *_known("", dtype_of(program))]
+    head = Line(f"{'  '.join(words)}   on {machine_text(machine)}", "head")
+    facts = [
+        ("plan", f"{row.policy}, order {row.order}, flags {row.flags}, launch {row.launch}"),
+        ("total", "never ends" if row.total_ns is None else f"{row.total_ns / 1e3:.1f} us"),
+        ("deadlock", row.deadlock),
+        ("because", row.reason),
+    ]
+    if row.deadlock != DEADLOCKS:
+        facts[2:2] = [("rounds", str(row.rounds)), ("waits", str(row.waits))]
+    lines = [Line(text) for text in fact_lines(facts)]
+    table = trace_table(trace, shape_of(program, machine))
+    # The shares of a run that stood still would count the blocks that wait for ever as absent.
+    shown = table[:-2] if row.deadlock == DEADLOCKS else table
+    return [head, Line(""), *lines, Line(""), *shown]
+
+
+def fact_lines(facts: Sequence[tuple[str, str]]) -> list[str]:
+    """``name  value`` lines, values under each other."""
+    width = max(len(name) for name, _ in facts)
+    return [f"{name:<{width}}  {value}".rstrip() for name, value in facts]
+
+
+def trace_table(trace: Trace, shape: MachineShape) -> list[Line]:
+    """A table of kernels with their times, then where the SMs' time went."""
+    summary = metrics(trace, shape)
+    titles = ["kernel", "blocks", "waves", "first start us", "last end us", "waiting us a block"]
+    rows = [[*_kernel_cells(kernel), _waiting(trace, number)] for number, kernel in enumerate(summary.kernels)]
+    lines = aligned(titles, rows, [False, True, True, True, True, True])
+    shares = (
+        f"span {summary.span_ps / _PS_PER_US:.1f} us: working {summary.working_pct:.1f} %, "
+        f"waiting {summary.waiting_pct:.1f} %, empty {summary.empty_pct:.1f} % of the SMs' time; "
+        f"achieved occupancy {100 * summary.achieved_occupancy:.1f} %"
+    )
+    return [Line(lines[0], "title"), *map(Line, lines[1:]), Line(""), Line(shares, "verdict")]
+
+
+def meta_lines(meta: Mapping[str, Any]) -> list[str]:
+    """Where a trace comes from; tables and empty entries left out."""
+    facts = [
+        (name, " ".join(map(str, value)) if isinstance(value, list) else str(value))
+        for name, value in meta.items()
+        if not isinstance(value, Mapping) and value not in (None, [], "")
+    ]
+    return fact_lines(facts) if facts else []
+
+
+def _kernel_cells(kernel: KernelMetrics) -> list[str]:
+    return [
+        kernel.name,
+        str(kernel.tiles),
+        f"{kernel.waves:.2f}",
+        "-" if kernel.start_ps is None else f"{kernel.start_ps / _PS_PER_US:.1f}",
+        "-" if kernel.end_ps is None else f"{kernel.end_ps / _PS_PER_US:.1f}",
+    ]
+
+
+def _waiting(trace: Trace, kernel: int) -> str:
+    """Mean time that a block of the kernel stood still."""
+    waits = trace.tiles["wait_total"][trace.tiles["kernel"] == kernel]
+    return f"{float(np.mean(waits)) / _PS_PER_US:.1f}" if len(waits) else "-"
+
+
+def _known(prefix: str, value: object) -> list[str]:
+    return [] if value is None else [f"{prefix}{value}"]
