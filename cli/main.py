@@ -22,11 +22,13 @@ VERBS = {
     ),
     "run": ("cli.run", "Run one plan on the simulated GPU and keep its trace."),
     "plot": ("cli.plot", "Draw a trace as a timeline of blocks, or a prediction as bars."),
+    "export": ("cli.export", "Export a trace for a trace viewer such as Perfetto."),
+    "import": ("cli.import_", "Turn a profiler's report into a program file."),
     "show": ("cli.show", "List or detail workloads, policies, machines and traces."),
     "doctor": ("cli.doctor", "Report versions, name clashes and what the GPU backend would find."),
 }
 #: Verbs of the design that no module provides yet.
-PLANNED = frozenset(("calibrate", "validate", "reproduce", "tune", "compile", "import", "export"))
+PLANNED = frozenset(("calibrate", "validate", "reproduce", "tune", "compile"))
 
 
 class Verbs(click.Group):
