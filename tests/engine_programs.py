@@ -32,13 +32,13 @@ TIMES = {
     "launch": ("gap", "latency", "enqueue", "event", "wait_kernel", "wait_value", "event_host"),
     "dispatch": ("block",),
 }
-FREE = tuple(f"{section}.{name}_ps=0" for section, names in TIMES.items() for name in names)
+FREE = (*(f"{section}.{name}_ps=0ps" for section, names in TIMES.items() for name in names), "rates.sustained_share=1")
 SM_SMEM = 228 * 1024
 RESERVE = 1024
 
 
 def tiny(sms: int, *settings: str) -> Machine:
-    """An H200 of *sms* SMs, SM 0 first, on which nothing but a tile's work takes time."""
+    """An H200 of *sms* SMs, SM 0 first, on which only a tile's work takes time and power limits nothing."""
     return with_overrides(load_machine("h200"), [f"limits.sms={sms}", "dispatch.sm_order=ascending", *FREE, *settings])
 
 

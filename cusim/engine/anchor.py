@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from cusim.engine.cost import FULL_PIPE, BlockCost, block_cost
+from cusim.engine.cost import BlockCost, block_cost
 from cusim.engine.setup import kernel_occupancy
 from cusim.engine.simulate import simulate
 from cusim.errors import InputError, refuse
@@ -23,8 +23,9 @@ from cusim.program.program import Program
 def anchored_costs(program: Program, machine: Machine, plan: Plan) -> dict[str, BlockCost]:
     """Block costs of the measured kernels of a program, by name.
 
-    A time measured on another machine keeps its time per round: it is anchored there, then used here. Raises
-    InputError where that machine is unknown, or the time is shorter than the fixed costs of its blocks.
+    A time measured on another machine, or before what-if settings, is anchored there; here a k step takes as much
+    longer or shorter as the machine models say, or as long where they know no work of the kernel. Raises InputError
+    where that machine is unknown, or the time is shorter than the fixed costs of its blocks.
     """
     return {
         kernel.name: _anchor(program, kernel, machine, plan)
@@ -36,7 +37,8 @@ def anchored_costs(program: Program, machine: Machine, plan: Plan) -> dict[str, 
 def _anchor(program: Program, kernel: Kernel, machine: Machine, plan: Plan) -> BlockCost:
     cost = kernel.cost
     assert isinstance(cost, Measured)
-    home = machine if cost.measured_on == machine.name else _machine(program, kernel, cost.measured_on)
+    here = machine.base or machine
+    home = here if cost.measured_on == machine.name else _machine(program, kernel, cost.measured_on)
     order = plan.order_of(kernel.name)
     alone = Program((replace(kernel, reads=(), persistent=False),), program.buffers, name=kernel.name)
     per_sm = kernel_occupancy(kernel, home).blocks_per_sm
@@ -53,7 +55,13 @@ def _anchor(program: Program, kernel: Kernel, machine: Machine, plan: Plan) -> B
     if miss(1) > 0:
         why = f"shorter than the fixed costs of its blocks on {home.name}"
         raise refuse(program.name, f"{kernel.name}.time_us", cost.time_ps / 1e6, why)
-    return _with_step(model, _root(miss, max(2, cost.time_ps // kernel.slice_steps)), home, resident)
+    step = _root(miss, max(2, cost.time_ps // kernel.slice_steps))
+    if home is machine:
+        return _with_step(model, step, home, resident)
+    per_sm = kernel_occupancy(kernel, machine).blocks_per_sm
+    moved = block_cost(kernel, machine, order_table(order, kernel.grid), per_sm)
+    resident = min(kernel.blocks, per_sm * machine.limits.sms)
+    return _with_step(moved, max(1, round(step * moved.step_ps / model.step_ps)), machine, resident)
 
 
 def _root(miss: Callable[[int], int], top: int) -> int:
@@ -76,14 +84,17 @@ def _root(miss: Callable[[int], int], top: int) -> int:
 
 
 def _with_step(cost: BlockCost, step: int, machine: Machine, resident: int) -> BlockCost:
-    """The cost with another step time. The work of a step stays, so slower steps ask less of pipe and memory; what
-    *resident* blocks draw together is at most what the machine delivers, since they did run in the measured time.
+    """The cost with another step time. The work of a step stays, so slower steps ask less of pipe and memory.
+
+    Faster steps than the model's do not ask more of the pipe: then it is the pipe that the model underrates. What
+    *resident* blocks draw together is at most what the memory delivers, since they did run in the measured time.
     """
     slower = cost.step_ps / step
     return replace(
         cost,
         step_ps=step,
-        pipe_load=min(FULL_PIPE, round(cost.pipe_load * slower)),
+        pipe_load=round(cost.pipe_load * min(1.0, slower)),
+        activity=round(cost.activity * min(1.0, slower)),
         l2_bytes_per_s=min(round(cost.l2_bytes_per_s * slower), machine.rates.l2_bytes_per_s // resident),
         hbm_bytes_per_s=min(round(cost.hbm_bytes_per_s * slower), machine.rates.hbm_bytes_per_s // resident),
     )

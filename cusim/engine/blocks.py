@@ -11,9 +11,9 @@ from simpy.events import Timeout
 from cusim.engine.clock import Clock
 from cusim.engine.cost import FULL_PIPE
 from cusim.engine.lane import Lane, Sm
-from cusim.engine.memory import Memory
 from cusim.engine.run import KernelRun
 from cusim.engine.semaphore import NEVER
+from cusim.engine.shared import Shared
 from cusim.engine.waits import NO_WAITS
 
 
@@ -34,14 +34,14 @@ class Blocks:
     """Moves every block through its work; *dispatch* is asked for the next one when a block leaves its slot.
 
     A block's pending event is the earlier of its end and the first wait that it will find unsatisfied; when the speed
-    of its SM or of the memory changes, its progress is settled and the event made anew. ``wait_rows`` collects
+    of its SM or the shared one changes, its progress is settled and the event made anew. ``wait_rows`` collects
     (run, ticket, begin, end, dependence, semaphore) of every wait in which a block stood still.
     """
 
     def __init__(self, env: Clock, sms: Sequence[Sm]) -> None:
         self.env = env
         self.sms = sms
-        self.memory: Memory
+        self.shared: Shared
         self.dispatch: Dispatch
         self.wait_rows: list[tuple[int, int, int, int, int, int]] = []
 
@@ -73,13 +73,13 @@ class Blocks:
         self._go(lane)
 
     def retime_all(self) -> None:
-        """Settles and re-times every working block, after the memory's speed has changed."""
+        """Settles and re-times every working block, after the speed that they share has changed."""
         for sm in self.sms:
             self._retime(sm, None)
 
     def _go(self, lane: Lane) -> None:
         """Makes the block's next event: its end, or the first wait that will not be satisfied when it is reached."""
-        rate = lane.sm.rate * self.memory.factor
+        rate = lane.sm.rate * self.shared.factor
         lane.rate = rate
         stop = lane.work
         waits = lane.waits
@@ -114,6 +114,8 @@ class Blocks:
 
     def _at_wait(self, lane: Lane) -> None:
         """The block has come to a wait that looked unsatisfied when its event was made."""
+        run = lane.run
+        assert run is not None
         now = self.env.now
         where, sems, first, last, target = lane.waits.entries[lane.stop_at]
         lane.pos = max(where, lane.pos)
@@ -124,9 +126,8 @@ class Blocks:
             self._go(lane)
             return
         lane.waited_from = now
-        lane.waited_for = sems.first_missing(first, last, target)
         lane.working = False
-        self._part(lane)
+        self._part(lane, run)
         if at == NEVER:
             lane.event = None
             lane.missing, lane.wake = sems.park(first, last, target, lane)
@@ -144,8 +145,9 @@ class Blocks:
         run = lane.run
         assert run is not None
         now = self.env.now
-        sems = lane.waits.entries[lane.stop_at][1]
-        self.wait_rows.append((run.index, lane.ticket, lane.waited_from, now, sems.dependence, lane.waited_for))
+        _, sems, first, last, target = lane.waits.entries[lane.stop_at]
+        semaphore = sems.last_seen(first, last, target)
+        self.wait_rows.append((run.index, lane.ticket, lane.waited_from, now, sems.dependence, semaphore))
         first_load, total = run.late.get(lane.ticket, (-1, 0))
         if first_load < 0:
             first_load = now
@@ -187,19 +189,14 @@ class Blocks:
 
     def _leave(self, lane: Lane, run: KernelRun, heir: KernelRun | None) -> None:
         """Hands the lane to another kernel's block of the same size, or gives its room back to the SM."""
-        sm, memory = lane.sm, self.memory
-        sm.load -= run.pipe_load
-        memory.draw_l2 -= run.draw_l2
-        memory.draw_hbm -= run.draw_hbm
+        sm = lane.sm
+        sm.remove(run.pipe_load, run.draw_l2, run.draw_hbm)
         if heir is not None:
             self.start(lane, heir, self.dispatch.claim(heir))
-        else:
-            sm.give(run.demand, lane)
-            self.dispatch.freed(sm)
-        if sm.load != sm.shared_at:
-            self._reshare(sm, None)
-        if memory.draw_l2 != memory.seen_l2 or memory.draw_hbm != memory.seen_hbm:
-            memory.consider()
+            return
+        sm.give(run.demand, lane)
+        self.dispatch.freed(sm)
+        self._settle(sm, None)
 
     def _reduces(self, lane: Lane, run: KernelRun, now: int) -> bool:
         """Meets the other slices of the tile; True when this block goes on to add them up."""
@@ -229,34 +226,28 @@ class Blocks:
                 self._wake_at(lane, lane.wake)
 
     def _join(self, lane: Lane, run: KernelRun) -> None:
-        """Adds a working block's load to its SM and its draw to the memory."""
-        sm, memory = lane.sm, self.memory
-        sm.load += run.pipe_load
-        memory.draw_l2 += run.draw_l2
-        memory.draw_hbm += run.draw_hbm
-        if sm.load != sm.shared_at:
-            self._reshare(sm, lane)
-        if memory.draw_l2 != memory.seen_l2 or memory.draw_hbm != memory.seen_hbm:
-            memory.consider()
+        """Adds the load and draw of a block that begins to work."""
+        lane.sm.add(run.pipe_load, run.draw_l2, run.draw_hbm)
+        self._settle(lane.sm, lane)
 
-    def _part(self, lane: Lane) -> None:
-        """Takes a block that begins to wait out of its SM's load and the memory's draw."""
-        run, sm, memory = lane.run, lane.sm, self.memory
-        assert run is not None
-        sm.load -= run.pipe_load
-        memory.draw_l2 -= run.draw_l2
-        memory.draw_hbm -= run.draw_hbm
-        if sm.load != sm.shared_at:
-            self._reshare(sm, None)
-        memory.consider()
+    def _part(self, lane: Lane, run: KernelRun) -> None:
+        """Takes out the load and draw of a block that begins to wait."""
+        lane.sm.remove(run.pipe_load, run.draw_l2, run.draw_hbm)
+        self._settle(lane.sm, None)
 
-    def _reshare(self, sm: Sm, fresh: Lane | None) -> None:
-        """The tensor load of an SM has changed: its blocks slow down in proportion while the pipe is oversubscribed."""
-        sm.shared_at = sm.load
-        rate = FULL_PIPE / sm.load if sm.load > FULL_PIPE else 1.0
+    def _settle(self, sm: Sm, fresh: Lane | None) -> None:
+        """The blocks at work on an SM have changed: they slow down in proportion while its pipe is oversubscribed, and
+        draw less from what all SMs share; *fresh* has no event yet.
+        """
+        load = sm.load
+        rate = FULL_PIPE / load if load > FULL_PIPE else 1.0
+        draw = (int(sm.l2 * rate), int(sm.hbm * rate))
+        self.shared.replace(sm.draw, draw)
+        sm.draw = draw
         if rate != sm.rate:
             sm.rate = rate
             self._retime(sm, fresh)
+        self.shared.consider()
 
     def _retime(self, sm: Sm, fresh: Lane | None) -> None:
         """Settles the progress of the SM's working blocks and makes their events anew; *fresh* has none yet."""

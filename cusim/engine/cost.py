@@ -25,7 +25,8 @@ LONE_WARPS = 8
 @dataclass(frozen=True, slots=True)
 class BlockCost:
     """The parts of a block's work in ps, its load on the tensor pipe (of :data:`FULL_PIPE`), and the bytes a second
-    that it draws from L2 and from HBM while it runs at full speed.
+    that it draws from L2 and from HBM while it runs at full speed. *activity* is its load as a part of what as many
+    such blocks as an SM holds keep busy: what counts against the power budget.
     """
 
     prologue_ps: int
@@ -34,6 +35,7 @@ class BlockCost:
     pipe_load: int
     l2_bytes_per_s: int
     hbm_bytes_per_s: int
+    activity: int = 0
 
 
 def block_cost(kernel: Kernel, machine: Machine, table: IntArray, blocks_per_sm: int) -> BlockCost:
@@ -53,7 +55,7 @@ def _gemm(kernel: Kernel, gemm: Gemm, machine: Machine, table: IntArray, blocks_
     rates, elem = machine.rates, DTYPE_BYTES[gemm.dtype]
     tile_m, tile_n, tile_k = kernel.tile
     a_width = 2 if gemm.prologue == "swiglu" else 1
-    saturated = pipe_flops_per_s(machine)
+    saturated = pipe_flops_per_s(machine, gemm.dtype)
     flops = 2 * tile_m * tile_n * tile_k
     step_bytes = (a_width * tile_m + tile_n) * tile_k * elem
     core_ps = 0.0
@@ -67,13 +69,16 @@ def _gemm(kernel: Kernel, gemm: Gemm, machine: Machine, table: IntArray, blocks_
     if gemm.epilogue != "none":
         tail += ACTIVATION_FLOPS * tile_m * tile_n / _core_flops_per_ps(machine)
     draw = step_bytes / step_ps * 1e12
+    pipe_load = min(FULL_PIPE, round(FULL_PIPE * (flops / saturated * 1e12) / step_ps))
+    most = min(1.0, lone_share(kernel, machine) * blocks_per_sm)
     return BlockCost(
         prologue_ps=_prologue(machine),
         step_ps=step_ps,
         tail_ps=machine.block.epilogue_ps + round(tail),
-        pipe_load=min(FULL_PIPE, round(FULL_PIPE * (flops / saturated * 1e12) / step_ps)),
+        pipe_load=pipe_load,
         l2_bytes_per_s=round(draw),
         hbm_bytes_per_s=round(draw * share),
+        activity=min(FULL_PIPE, round(pipe_load / most)),
     )
 
 
@@ -86,10 +91,21 @@ def _stream(kernel: Kernel, work: Stream, machine: Machine) -> BlockCost:
     return BlockCost(_prologue(machine), step_ps, machine.block.epilogue_ps, 0, draw, draw)
 
 
-def pipe_flops_per_s(machine: Machine) -> float:
-    """Tensor operations a second of one SM whose pipe is kept full."""
+def pipe_flops_per_s(machine: Machine, dtype: str) -> float:
+    """Operations a second of one SM whose pipe is kept full: fp16 and bf16 on the tensor cores; fp32 there as TF32, at
+    half the rate (A100: 156 of 312 TFLOP/s by its data sheet), or on the CUDA cores where there is none.
+    """
     rates = machine.rates
-    return rates.tensor_flops_per_clock_sm * rates.clock_hz * rates.tensor_efficiency
+    per_clock: float = rates.tensor_flops_per_clock_sm
+    if dtype == "fp32":
+        per_clock = per_clock / 2 if has_bf16_and_tf32(machine) else rates.fp32_flops_per_clock_sm
+    return per_clock * rates.clock_hz * rates.tensor_efficiency
+
+
+def has_bf16_and_tf32(machine: Machine) -> bool:
+    """True for sm_80 and newer, whose tensor cores take bf16 and TF32."""
+    digits = "".join(letter for letter in machine.arch if letter.isdigit())
+    return not digits or int(digits) >= 80
 
 
 def lone_share(kernel: Kernel, machine: Machine) -> float:

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 from simpy.events import Event
 
 from cusim.engine.clock import Clock
-from cusim.engine.dispatcher import Dispatcher
+from cusim.engine.dispatcher import Dispatcher, Rule
 from cusim.engine.run import KernelRun
 from cusim.machine.machine import Machine
 from cusim.policies.plan import Plan
@@ -43,7 +43,7 @@ class Host:
 
     def __init__(
         self, env: Clock, machine: Machine, plan: Plan, runs: Sequence[KernelRun],
-        producers: Mapping[int, Sequence[int]], dispatcher: Dispatcher, spin_demand: tuple[int, ...],
+        producers: Mapping[int, Sequence[int]], dispatcher: Dispatcher, spin_demand: tuple[int, ...], rule: Rule,
     ) -> None:  # fmt: skip
         self._env = env
         self._machine = machine
@@ -52,6 +52,7 @@ class Host:
         self._producers = producers
         self._dispatcher = dispatcher
         self._spin_demand = spin_demand
+        self._rule = rule
 
     def issue(self) -> None:
         """Starts the streams as processes and notes when the host enqueued each kernel."""
@@ -65,13 +66,15 @@ class Host:
             self._env.process(self._own_stream(run))
 
     def total_ps(self) -> int:
-        """Start event to end event, once every kernel is done: streams other than the first are joined by an event."""
-        first = self._runs[0].done_ps
+        """Start event to end event, once every kernel is done.
+
+        Streams other than the first are joined by an event, which costs what an event between streams takes beyond a
+        gap within one: the start of a kernel is in both, and no kernel follows.
+        """
         if not self._plan.overlapped:
             return self._runs[-1].done_ps
-        others = [run.done_ps + self._machine.launch.event_ps for run in self._runs if self._stream(run)]
-        same = [run.done_ps for run in self._runs if not self._stream(run)]
-        return max(first, *same, *others)
+        join = max(0, self._machine.launch.event_ps - self._machine.launch.gap_ps)
+        return max(run.done_ps + (join if self._stream(run) else 0) for run in self._runs)
 
     def _in_order(self) -> Process:
         """One stream: each kernel starts a queued gap after the last block of the one before."""
@@ -84,16 +87,18 @@ class Host:
         """A stream of its own, forked from the start event; held back by what the launch puts before the kernel."""
         launch = self._machine.launch
         queue = self._machine.limits.hardware_queues
-        yield self._env.timeout(launch.event_ps if self._stream(run) else launch.gap_ps)
+        held = self._plan.launch != "none" and not self._plan.flags_of(run.kernel.name).W
+        producers = self._producers.get(run.index, ())
+        if self._rule != "adversarial" or held or not producers:  # else nothing forbids that it comes first
+            yield self._env.timeout(launch.event_ps if self._stream(run) else launch.gap_ps)
         before = self._before(run)
         if before is not None:
             yield before.done
             yield self._env.timeout(launch.gap_ps)
         if run.index >= queue:  # streams beyond the hardware's queues alias: a false dependency
             yield self._runs[run.index - queue].started
-        if not self._plan.flags_of(run.kernel.name).W:
-            for producer in self._producers.get(run.index, ()):
-                yield from self._hold(run, self._runs[producer])
+        for producer in producers if held else ():
+            yield from self._hold(run, self._runs[producer])
         self._dispatcher.arrive(run)
 
     def _hold(self, run: KernelRun, producer: KernelRun) -> Process:

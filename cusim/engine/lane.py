@@ -9,22 +9,36 @@ from cusim.engine.waits import NO_WAITS, WaitList
 
 
 class Sm:
-    """A streaming multiprocessor: the resources left, the tensor load of its working blocks and its lanes.
+    """A streaming multiprocessor: the resources left, its lanes, and what its working blocks ask for together.
 
-    *load* is in parts per million of the tensor pipe; *rate* is the speed of each working block, 1 when the pipe is
-    not oversubscribed. *shared_at* is the load for which *rate* was computed.
+    *load* is in parts of a full tensor pipe, *l2* and *hbm* in bytes a second, each at the speed of a block alone.
+    *rate* is the speed of each working block, 1 while the pipe is not oversubscribed; *draw* is what the SM then takes
+    of the memory that all SMs share (L2, HBM).
     """
 
-    __slots__ = ("free_lanes", "index", "lanes", "load", "rate", "room", "shared_at")
+    __slots__ = ("draw", "free_lanes", "hbm", "index", "l2", "lanes", "load", "rate", "room")
 
     def __init__(self, index: int, room: tuple[int, ...]) -> None:
         self.index = index
         self.room = list(room)
         self.load = 0
-        self.shared_at = 0
+        self.l2 = self.hbm = 0
+        self.draw = (0, 0)
         self.rate = 1.0
         self.lanes: list[Lane] = []
         self.free_lanes: list[int] = []
+
+    def add(self, load: int, l2: int, hbm: int) -> None:
+        """A block begins to work."""
+        self.load += load
+        self.l2 += l2
+        self.hbm += hbm
+
+    def remove(self, load: int, l2: int, hbm: int) -> None:
+        """A block ceases to work."""
+        self.load -= load
+        self.l2 -= l2
+        self.hbm -= hbm
 
     def fits(self, demand: tuple[int, ...]) -> bool:
         """True when a block of these resources can be placed now."""
@@ -63,7 +77,7 @@ class Lane:
 
     __slots__ = (
         "event", "missing", "next_wait", "pos", "rate", "reducing", "run", "since", "slot", "sm", "stop_at",
-        "ticket", "waited_for", "waited_from", "waits", "wake", "work", "working",
+        "ticket", "waited_from", "waits", "wake", "work", "working",
     )  # fmt: skip
 
     def __init__(self, sm: Sm, slot: int) -> None:
@@ -82,6 +96,5 @@ class Lane:
         self.missing = 0
         self.wake = 0
         self.waited_from = 0
-        self.waited_for = 0
         self.reducing = False
         self.working = False

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,9 +16,16 @@ def make_trace(
     wait_rows: Sequence[tuple[int, int, int, int, int, int]],
     dependences: tuple[str, ...],
     meta: Mapping[str, Any],
+    stood_still_ps: int | None = None,
 ) -> Trace:
-    """The Trace of every block that has left its slot, kernel after kernel in ticket order."""
-    parts = [_kernel_tiles(run) for run in runs]
+    """The Trace of every block that has left its slot, kernel after kernel in ticket order.
+
+    With *stood_still_ps*, the moment of a deadlock, blocks that wait in their slots are in it too: they end then, have
+    posted nothing, and their wait is open to that moment.
+    """
+    if stood_still_ps is not None:
+        wait_rows = [*wait_rows, *(row for run in runs for row in _open_waits(run, stood_still_ps))]
+    parts = [_kernel_tiles(run, stood_still_ps) for run in runs]
     tiles = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
     row_of: dict[tuple[int, int], int] = {}
     kernels, tickets = tiles["kernel"].tolist(), tiles["ticket"].tolist()
@@ -29,7 +36,7 @@ def make_trace(
         for run, ticket, begin, end, dep, semaphore in wait_rows
         if (run, ticket) in row_of
     ]
-    events = [(run.index, run.enqueue_ps, run.arrive_ps, _launched(run), run.done_ps) for run in runs]
+    events = [(run.index, run.enqueue_ps, *_event_times(run)) for run in runs]
     return Trace(
         kernels=tuple(run.kernel.name for run in runs),
         tiles=tiles,
@@ -40,13 +47,28 @@ def make_trace(
     )
 
 
-def _launched(run: KernelRun) -> int:
-    """When the kernel's first block started; its arrival where none has."""
-    return run.placed[0] if run.next_ticket else run.arrive_ps
+def _event_times(run: KernelRun) -> tuple[int, int, int]:
+    """Arrival, first block and end of a kernel; NONE for what did not happen."""
+    return run.arrive_ps, run.placed[0] if run.next_ticket else NONE, run.done_ps
 
 
-def _kernel_tiles(run: KernelRun) -> dict[str, np.ndarray[Any, np.dtype[np.int64]]]:
+def _standing(run: KernelRun) -> list[int]:
+    """Tickets of blocks that are in their slots and have not ended."""
+    return [ticket for ticket in range(run.next_ticket) if run.ended[ticket] < 0]
+
+
+def _open_waits(run: KernelRun, now: int) -> Iterator[tuple[int, int, int, int, int, int]]:
+    for ticket in _standing(run):
+        lane = run.lane[ticket]
+        _, sems, first, last, target = lane.waits.entries[lane.stop_at]
+        missing = sems.first_missing(first, last, target)
+        yield run.index, ticket, lane.waited_from, now, sems.dependence, missing
+
+
+def _kernel_tiles(run: KernelRun, stood_still_ps: int | None) -> dict[str, np.ndarray[Any, np.dtype[np.int64]]]:
     ended = np.asarray(run.ended, dtype=np.int64)
+    stuck = _standing(run) if stood_still_ps is not None else []
+    ended[stuck] = stood_still_ps or 0
     done = np.flatnonzero(ended >= 0)
     placed = np.asarray(run.placed, dtype=np.int64)[done]
     posts = bool(run.outgoing) or run.kernel.grid[2] > 1
@@ -57,6 +79,14 @@ def _kernel_tiles(run: KernelRun) -> dict[str, np.ndarray[Any, np.dtype[np.int64
         if ticket in place:
             row = place[ticket]
             first_load[row], wait_total[row] = max(loaded, int(first_load[row])), total
+    for ticket in stuck:
+        row, lane = place[ticket], run.lane[ticket]
+        wait_total[row] += ended[ticket] - lane.waited_from
+        first_load[row] = max(int(first_load[row]), int(ready[row]))
+    left = ended[done] - run.overheads.post_ps
+    posted = ended[done] if posts else np.full(len(done), NONE, dtype=np.int64)
+    standing = [place[ticket] for ticket in stuck]
+    left[standing], posted[standing] = ended[stuck], NONE
     lanes = [run.lane[ticket] for ticket in done]
     return {
         "kernel": np.full(len(done), run.index, dtype=np.int64),
@@ -67,7 +97,6 @@ def _kernel_tiles(run: KernelRun) -> dict[str, np.ndarray[Any, np.dtype[np.int64
         "sm": np.asarray([lane.sm.index if lane else NONE for lane in lanes], dtype=np.int64),
         "lane": np.asarray([lane.slot if lane else NONE for lane in lanes], dtype=np.int64),
         "placed": placed, "ready": ready, "first_load": first_load,
-        "end": ended[done] - run.overheads.post_ps,
-        "posted": ended[done] if posts else np.full(len(done), NONE, dtype=np.int64),
+        "end": left, "posted": posted,
         "wait_total": wait_total,
     }  # fmt: skip

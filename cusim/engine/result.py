@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from cusim.trace.trace import Trace
 
@@ -34,7 +34,7 @@ class Prediction:
     rounds: int
     waits: int
     verdict: Verdict
-    trace: Trace
+    trace: Trace = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,4 +49,4 @@ class Deadlock:
     at_ps: int
     unfinished_blocks: int
     verdict: Verdict
-    trace: Trace
+    trace: Trace = field(repr=False)

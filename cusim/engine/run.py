@@ -86,7 +86,8 @@ class KernelRun:
         self.lane: list[Any] = [None] * self.blocks  # the Lane of each ticket; lanes know runs, not the other way round
         self.ended = [-1] * self.blocks
         self.late: dict[int, tuple[int, int]] = {}
-        self.enqueue_ps = self.arrive_ps = self.done_ps = 0
+        self.enqueue_ps = 0
+        self.arrive_ps = self.done_ps = -1  # not yet
         self.started, self.all_started, self.done = env.event(), env.event(), env.event()
 
     def connect(self, incoming: Sequence[Incoming], outgoing: Sequence[Outgoing]) -> None:

@@ -80,6 +80,10 @@ class Semaphores:
                 known = max(known, at)
         return missing, known
 
+    def last_seen(self, first: int, last: int, target: int) -> int:
+        """The semaphore of a range that was the last to be seen at *target*: the one that ended a wait."""
+        return max(range(first, last), key=lambda index: (self._reached(index, target), -index))
+
     def first_missing(self, first: int, last: int, target: int) -> int:
         """The first semaphore of a range whose posts fall short of *target*; *first* if none does."""
         return next((index for index in range(first, last) if self.count[index] < target), first)

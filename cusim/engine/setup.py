@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from cusim.engine.clock import Clock
-from cusim.engine.cost import BlockCost, block_cost
+from cusim.engine.cost import BlockCost, block_cost, has_bf16_and_tf32
 from cusim.engine.run import KernelRun, Outgoing, Overheads, posts_by_tile, semaphore_totals
 from cusim.engine.semaphore import Semaphores
 from cusim.engine.waits import Incoming
@@ -55,6 +55,8 @@ def check_runnable(program: Program, machine: Machine, plan: Plan) -> None:
         why = why_no_block(machine, block.threads, block.registers, block.smem_bytes, block.cluster)
         if why:
             problems.add(f"kernel[{place}].block", kernel.name, why)
+        if kernel.gemm is not None and kernel.gemm.dtype == "bf16" and not has_bf16_and_tf32(machine):
+            problems.add(f"kernel[{place}].gemm.dtype", "bf16", f"{machine.gpu} has no bf16; allowed: fp16 fp32")
         if kernel.blocks > machine.limits.grid_max_blocks:
             problems.add(f"kernel[{place}].grid", kernel.blocks, f"at most {machine.limits.grid_max_blocks} blocks")
     names = {kernel.name for kernel in program.kernels}

@@ -11,9 +11,9 @@ from cusim.engine.cost import BlockCost
 from cusim.engine.dispatcher import Dispatcher, Grid, Rule
 from cusim.engine.host import Host, WaitKernel
 from cusim.engine.lane import Lane, Sm
-from cusim.engine.memory import QUANTUM, SETTLE_PS, Memory
 from cusim.engine.run import KernelRun
 from cusim.engine.setup import Setup, prepare
+from cusim.engine.shared import QUANTUM, SETTLE_PS, Shared
 from cusim.machine.machine import Machine
 from cusim.machine.room import sm_room
 from cusim.policies.plan import Plan
@@ -47,14 +47,13 @@ def simulate(
     quantum: float = QUANTUM,
     settle_ps: int = SETTLE_PS,
 ) -> Finished:
-    """Runs until no event is left. *quantum* and *settle_ps* bound how often the memory's speed is updated."""
+    """Runs until no event is left. *quantum* and *settle_ps* bound how often the shared speed is updated."""
     env = Clock()
     setup = prepare(program, machine, plan, env, costs)
     room = sm_room(machine)
     sms = tuple(Sm(index, room) for index in range(machine.limits.sms))
     blocks = Blocks(env, sms)
-    limits = (machine.rates.l2_bytes_per_s, machine.rates.hbm_bytes_per_s)
-    blocks.memory = Memory(env, limits, blocks.retime_all, quantum, settle_ps)
+    blocks.shared = Shared(env, machine, blocks.retime_all, quantum, settle_ps)
     spins: list[WaitKernel] = []
 
     def start(lane: Lane, grid: Grid, at: int) -> None:
@@ -78,7 +77,7 @@ def simulate(
     dispatcher = Dispatcher(env, machine, sms, rule, seed, start)
 
     blocks.dispatch = dispatcher
-    host = Host(env, machine, plan, setup.runs, setup.producers, dispatcher, setup.spin_demand)
+    host = Host(env, machine, plan, setup.runs, setup.producers, dispatcher, setup.spin_demand, rule)
     host.issue()
     env.run()
     done = all(run.finished == run.blocks for run in setup.runs)

@@ -23,7 +23,7 @@ class Machine:
 
     *band_pct* is the error band, in percent of a predicted time, that recommendations obey. *provenance*
     maps "section.leaf" (and "band_pct") to the Quantity behind each number; *overrides* lists the what-if
-    settings in force.
+    settings in force, *base* is the machine without them (None where there are none).
     """
 
     name: str
@@ -39,6 +39,7 @@ class Machine:
     dispatch: Dispatch
     provenance: Mapping[str, Quantity] = field(hash=False, repr=False)
     overrides: tuple[str, ...] = ()
+    base: Machine | None = field(default=None, hash=False, repr=False, compare=False)
 
     @property
     def digest(self) -> str:

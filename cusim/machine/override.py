@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 from cusim.errors import Problems, did_you_mean
 from cusim.machine.check import check_values
 from cusim.machine.machine import Machine, leaf_paths, leaves
-from cusim.machine.quantity import IDS, WORD, Quantity, UnitError, Value, kind_of, to_internal
+from cusim.machine.quantity import IDS, WORD, Kind, Quantity, Scalar, UnitError, Value, kind_of, to_internal
 from cusim.machine.sections import PLACEMENTS, SECTIONS
 
 SOURCE = "--set"
@@ -21,9 +23,9 @@ def with_overrides(machine: Machine, settings: Sequence[str]) -> Machine:
     """*machine* with each of *settings* applied, recorded in ``overrides`` and marked extrapolated.
 
     A setting is ``key=value``. A key is "section.leaf" or a leaf name, with or without a leading "machine.".
-    A value is a number with a unit ("2us", "96KiB"), or a bare number in the unit that the leaf's name ends
-    in. Where the number of SMs changes, ``sm_order`` follows: ids that are gone drop out, new ones join at
-    the end. Raises InputError with every mistake.
+    A value is a number with a unit ("2us", "96KiB"), which only counts and fractions may leave out, or a factor on
+    what *machine* has ("x10"). Where the number of SMs changes, ``sm_order`` follows: ids that are gone drop out, new
+    ones join at the end. Raises InputError with every mistake.
     """
     problems = Problems(SOURCE)
     chosen: dict[str, tuple[Any, Quantity]] = {}
@@ -32,9 +34,14 @@ def with_overrides(machine: Machine, settings: Sequence[str]) -> Machine:
         if not key or not text:
             problems.add(setting, None, "must be key=value, such as machine.sms=108")
         elif path := _path(problems, key, text):
-            _choose(problems, path, text, chosen)
+            _choose(problems, path, text, machine.provenance[path], chosen)
     problems.raise_if_any()
     return _apply(problems, machine, chosen, tuple(settings))
+
+
+def corrected(machine: Machine, settings: Sequence[str]) -> Machine:
+    """*machine* with numbers that are known better, not a what-if: times measured on it were measured on this one."""
+    return replace(with_overrides(machine, settings), base=None)
 
 
 def _path(problems: Problems, key: str, given: str) -> str | None:
@@ -62,7 +69,9 @@ def _hint(short: str) -> str:
     return f"leaf: {did_you_mean(leaf if dot else section, names)}"
 
 
-def _choose(problems: Problems, path: str, text: str, chosen: dict[str, tuple[Any, Quantity]]) -> None:
+def _choose(
+    problems: Problems, path: str, text: str, present: Quantity, chosen: dict[str, tuple[Any, Quantity]]
+) -> None:
     kind = kind_of(path.rpartition(".")[2])
     if kind is WORD:
         if text not in PLACEMENTS:
@@ -74,16 +83,36 @@ def _choose(problems: Problems, path: str, text: str, chosen: dict[str, tuple[An
             problems.add(path, text, "allowed here: ascending  (write a machine file for another order)")
         chosen[path] = ((), _quantity((), "id"))
         return
-    match = _NUMBER.fullmatch(text)
-    if match is None:
-        problems.add(path, text, f"must be a number, with or without a unit ({' '.join(kind.units)})")
-        return
-    number = float(match[1]) if re.search(r"[.eEni]", match[1]) else int(match[1])
-    unit = match[2] or kind.unit
     try:
+        number, unit = _scaled(present, text[1:]) if text.startswith("x") else _number(kind, text)
         chosen[path] = (to_internal(kind, number, unit), _quantity(number, unit))
     except UnitError as error:
         problems.add(path, text, str(error))
+
+
+def _number(kind: Kind, text: str) -> tuple[Scalar, str]:
+    """The number and the unit that *text* spells; UnitError where the unit is missing, or it is no number."""
+    match = _NUMBER.fullmatch(text)
+    if match is None:
+        form = "with a unit" if kind.dimensional else "with or without a unit"
+        raise UnitError(f"must be a number, {form} ({' '.join(kind.units)}), or a factor such as x2")
+    if kind.dimensional and not match[2]:
+        raise UnitError(f"needs a unit: {' '.join(f'{match[1]}{unit}' for unit in kind.units)}")
+    return _plain(match[1]), match[2] or kind.unit
+
+
+def _scaled(present: Quantity, factor: str) -> tuple[Scalar, str]:
+    """What the machine has, times *factor*, in the unit in which it is given."""
+    match = _NUMBER.fullmatch(factor)
+    value = present.value
+    if match is None or match[2] or not isinstance(value, int | float) or not math.isfinite(float(match[1])):
+        raise UnitError("after x stands a number, by which the machine's own value is multiplied, as in x10 or x0.5")
+    exact = Fraction(str(value)) * Fraction(str(_plain(match[1])))
+    return int(exact) if exact.denominator == 1 else float(exact), present.unit
+
+
+def _plain(text: str) -> Scalar:
+    return float(text) if re.search(r"[.eEni]", text) else int(text)
 
 
 def _apply(
@@ -107,7 +136,8 @@ def _apply(
     problems.raise_if_any()
     parts = {section: kind(**values[section]) for section, kind in SECTIONS.items()}
     overrides = machine.overrides + settings
-    return replace(machine, band_pct=band, provenance=provenance, overrides=overrides, **parts)
+    base = machine.base or machine
+    return replace(machine, band_pct=band, provenance=provenance, overrides=overrides, base=base, **parts)
 
 
 def _order(order: Sequence[int], sms: int) -> tuple[int, ...]:

@@ -32,9 +32,11 @@ _LEAF_ALLOWED = (*_LEAF_NEEDED, "stderr", "record")
 def machine_from_json(document: Mapping[str, Any], source: str = "machine JSON") -> Machine:
     """The Machine of a cusim.machine/1 *document*; raises InputError naming *source* and every mistake."""
     problems = Problems(source)
-    _unknown(problems, "", document, _TOP)
     if document.get("schema") != SCHEMA:
         problems.add("schema", document.get("schema"), f'must be "{SCHEMA}"')
+    if "schema" in document:
+        problems.raise_if_any()  # a file of another kind would be wrong in every line
+    _unknown(problems, "", document, _TOP)
     texts: dict[str, Any] = {key: _text(problems, key, document) for key in _TEXTS}
     state = cast(State, _one_of(problems, "state", document.get("state"), STATES))
     reader = _Reader(problems)

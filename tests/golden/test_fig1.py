@@ -30,7 +30,7 @@ def program() -> Program:
 @pytest.fixture(scope="module")
 def machine() -> Machine:
     # The consumer arrives 1 ps after the producer: at the same instant the order would be the seed's to choose.
-    return tiny(SMS, "launch.wait_value_ps=1")
+    return tiny(SMS, "launch.wait_value_ps=1ps")
 
 
 def tile_ps(program: Program, machine: Machine) -> int:

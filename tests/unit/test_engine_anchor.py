@@ -7,7 +7,7 @@ import pytest
 from cusim.engine.predict import predict
 from cusim.engine.result import Prediction
 from cusim.errors import InputError
-from cusim.machine import load_machine
+from cusim.machine import load_machine, with_overrides
 from cusim.machine.machine import Machine
 from cusim.policies.orders import GroupOrder
 from cusim.policies.plan import Plan
@@ -54,18 +54,25 @@ def test_a_measured_kernel_of_unknown_work_takes_its_time(grid: tuple[int, int, 
     assert alone(program, H200).span_ps == pytest.approx(12_400_000, abs=10 * NS)
 
 
-def test_a_time_measured_elsewhere_is_kept_by_round() -> None:
-    """144 tiles: two rounds on the A100's 108 SMs, two on 132; 280 tiles: three there, three here; 120: two and one."""
-    block = BlockResources(384, 168, 150 * 1024)
-    spans = {}
-    for m, rounds in ((768, (2, 2)), (640, (2, 1)), (1536, (3, 3))):
-        there = alone(up(300.0 * rounds[0], "a100", block, m), load_machine("a100"))
-        here = alone(up(300.0 * rounds[0], "a100", block, m), H200)
-        assert (there.rounds, here.rounds) == rounds
-        spans[rounds] = (there.span_ps / rounds[0], here.span_ps / rounds[1])
-    for there_ps, here_ps in spans.values():
-        assert there_ps == pytest.approx(300e6, abs=10 * NS)
-        assert here_ps == pytest.approx(300e6, rel=0.01)
+def softmax(tiles: int, on: str) -> Program:
+    block = BlockResources(384, 40, 100 * 1024)  # one block an SM on the A100, two on the H200
+    return program_of(tile_kernel("softmax", (tiles, 1, 1), block, Measured(600_000_000, on)))
+
+
+@pytest.mark.parametrize(("tiles", "rounds"), [(216, (2, 1)), (108, (1, 1)), (324, (3, 2)), (600, (6, 3))])
+def test_a_time_of_unknown_work_measured_elsewhere_is_kept_by_round(tiles: int, rounds: tuple[int, int]) -> None:
+    program = softmax(tiles, "a100")
+    there, here = alone(program, load_machine("a100")), alone(program, H200)
+    assert (there.rounds, here.rounds) == rounds
+    assert there.span_ps == pytest.approx(600e6, abs=10 * NS)
+    assert here.span_ps == pytest.approx(600e6 * rounds[1] / rounds[0], rel=0.02)
+
+
+def test_what_if_keeps_the_time_by_round() -> None:
+    """144 tiles: two rounds on 132 SMs, four on 36."""
+    fewer = with_overrides(H200, ["machine.sms=36", "sustained_share=1"])
+    many = with_overrides(H200, ["sustained_share=1"])
+    assert alone(up(231.0), fewer).span_ps == pytest.approx(2 * alone(up(231.0), many).span_ps, rel=0.02)
 
 
 def test_a_time_shorter_than_its_overheads_is_refused_and_names_the_key() -> None:

@@ -26,11 +26,12 @@ def status(program: Program, chosen: Plan, machine: Machine) -> str:
 @pytest.mark.parametrize("dispatch", ["adversarial", "arrival"])
 def test_a_consumer_that_comes_first_and_fills_the_gpu_hangs_it(policy: object, dispatch: str) -> None:
     program = pair((3, 2), 2)
-    machine = tiny(4, "launch.gap_ps=1")  # the consumer's stream starts a picosecond earlier
+    machine = tiny(4, "launch.gap_ps=1ps")  # the consumer's stream starts a picosecond earlier
     result = predict(program, machine, plan(program, "none", policy), dispatch=dispatch)
     assert isinstance(result, Deadlock)
     assert result.unfinished_blocks == 12
-    assert result.trace.blocks == 0
+    assert result.trace.tiles["kernel"].tolist() == [1] * 4  # the blocks that stand in the slots, and no other
+    assert result.trace.events["done"].tolist() == [-1, -1]
     assert result.verdict.status == CAN_DEADLOCK
     links = " / ".join(result.cycle)
     assert "b tile (0, 0) on SM 0 waits for semaphore 0 of a>b" in links
@@ -42,7 +43,7 @@ def test_a_consumer_that_comes_first_and_fills_the_gpu_hangs_it(policy: object, 
 def test_one_slot_that_the_consumer_leaves_is_enough(columns: int, hangs: bool) -> None:
     """Three consumer tiles leave one of four SMs free; six do not."""
     program = pair((3, 5), columns)
-    machine = tiny(4, "launch.gap_ps=1")
+    machine = tiny(4, "launch.gap_ps=1ps")
     result = predict(program, machine, plan(program, "none"), dispatch="adversarial")
     assert isinstance(result, Deadlock) is hangs
     assert result.verdict.status == (CAN_DEADLOCK if hangs else SAFE)
@@ -51,7 +52,7 @@ def test_one_slot_that_the_consumer_leaves_is_enough(columns: int, hangs: bool) 
 def test_a_slot_that_is_too_small_for_the_producer_is_none() -> None:
     """One of two SMs stays half free, but a's blocks need more than half."""
     program = program_of(grid_kernel("a", (3, 1)), grid_kernel("b", (3, 1), 1, a="a", block=fits(2)))
-    machine = tiny(2, "launch.gap_ps=1")
+    machine = tiny(2, "launch.gap_ps=1ps")
     assert isinstance(predict(program, machine, plan(program), dispatch="adversarial"), Deadlock)
     assert status(program, plan(program), machine) == CAN_DEADLOCK
     small = pair((3, 1), 1, block=fits(2))
@@ -66,15 +67,16 @@ def backwards(rows: int, cols: int) -> TableOrder:
 def test_freed_slots_that_all_go_to_the_consumer_hang_it_half_way() -> None:
     """Two rounds of a: b takes every slot of the first and starts with what the second would make."""
     program = pair((6, 2), 2)
-    machine = tiny(4, "launch.event_ps=1")
+    machine = tiny(4, "launch.event_ps=1ps")
     chosen = plan(program, "wait-first", order={"b": backwards(6, 2)})
     assert isinstance(predict(program, machine, chosen), Prediction)
     result = predict(program, machine, chosen, dispatch="adversarial")
     assert isinstance(result, Deadlock)
     assert result.verdict.status == IF_ARRIVAL
     assert any("a tile (5, 0) should post it and waits for a slot" in link for link in result.cycle)
-    done = list(zip(*(result.trace.tiles[name].tolist() for name in ("kernel", "r", "c")), strict=True))
-    assert done == [(0, 0, 0), (0, 0, 1), (0, 1, 0), (0, 1, 1)]
+    seen = list(zip(*(result.trace.tiles[name].tolist() for name in ("kernel", "r", "c")), strict=True))
+    assert seen[:4] == [(0, 0, 0), (0, 0, 1), (0, 1, 0), (0, 1, 1)]  # done
+    assert seen[4:] == [(1, 5, 1), (1, 5, 0), (1, 4, 1), (1, 4, 0)]  # standing
     assert result.unfinished_blocks == 24 - 4
     assert result.at_ps == int(result.trace.tiles["end"].max())
 
@@ -82,7 +84,7 @@ def test_freed_slots_that_all_go_to_the_consumer_hang_it_half_way() -> None:
 @pytest.mark.parametrize("dispatch", ["arrival", "random", "adversarial"])
 def test_a_consumer_released_after_the_last_producer_block_cannot_hang(dispatch: str) -> None:
     program = pair((3, 2), 2)
-    machine = tiny(4, "launch.event_ps=1")
+    machine = tiny(4, "launch.event_ps=1ps")
     for seed in range(5):
         result = predict(program, machine, plan(program, "wait-all"), dispatch=dispatch, seed=seed)
         assert isinstance(result, Prediction)
@@ -101,13 +103,13 @@ def test_flag_t_of_a_pure_producer_never_hangs(dispatch: str) -> None:
     program = pair((3, 2), 1)
     chosen = plan(program, "wait-all")
     flagged = Plan(sync=chosen.sync, flags={"a": Flags(T=True)}, launch="wait-all")
-    assert isinstance(predict(program, tiny(2, "launch.event_ps=1"), flagged, dispatch=dispatch), Prediction)
+    assert isinstance(predict(program, tiny(2, "launch.event_ps=1ps"), flagged, dispatch=dispatch), Prediction)
     assert status(program, flagged, tiny(2)) == status(program, chosen, tiny(2))
 
 
 def test_flag_w_makes_a_held_consumer_dangerous() -> None:
     program = pair((3, 2), 2)
-    machine = tiny(4, "launch.gap_ps=1")
+    machine = tiny(4, "launch.gap_ps=1ps")
     chosen = plan(program, "wait-all", flags=Flags(W=True))
     assert isinstance(predict(program, machine, chosen, dispatch="adversarial"), Deadlock)
     assert status(program, chosen, machine) == CAN_DEADLOCK
@@ -117,11 +119,11 @@ def test_two_consumers_that_each_leave_a_slot_can_fill_them_together() -> None:
     program = program_of(
         grid_kernel("a", (2, 1)), grid_kernel("b", (2, 1), 1, a="a"), grid_kernel("c", (2, 1), 1, a="a")
     )
-    machine = tiny(4, "launch.gap_ps=1")
+    machine = tiny(4, "launch.gap_ps=1ps")
     chosen = plan(program, deps=("a>b", "a>c"))
     assert isinstance(predict(program, machine, chosen, dispatch="adversarial"), Deadlock)
     assert status(program, chosen, machine) == CAN_DEADLOCK
-    assert isinstance(predict(program, tiny(5, "launch.gap_ps=1"), chosen, dispatch="adversarial"), Prediction)
+    assert isinstance(predict(program, tiny(5, "launch.gap_ps=1ps"), chosen, dispatch="adversarial"), Prediction)
     assert status(program, chosen, tiny(5)) == SAFE
 
 
@@ -129,14 +131,27 @@ def test_the_end_of_a_chain_can_fill_the_slots_of_its_beginning() -> None:
     program = program_of(
         grid_kernel("a", (1, 2)), grid_kernel("b", (1, 1), 2, a="a"), grid_kernel("c", (1, 4), 1, a="b")
     )
-    machine = tiny(4, "launch.gap_ps=1")
+    machine = tiny(4, "launch.gap_ps=1ps")
     chosen = plan(program, deps=("a>b", "b>c"))
     result = predict(program, machine, chosen, dispatch="adversarial")
     assert isinstance(result, Deadlock)
     assert result.verdict.status == CAN_DEADLOCK
     assert result.cycle[0].startswith("b tile (0, 0) on SM 0 waits for semaphore 0 of a>b")
-    assert isinstance(predict(program, tiny(5, "launch.gap_ps=1"), chosen, dispatch="adversarial"), Deadlock)
-    assert isinstance(predict(program, tiny(6, "launch.gap_ps=1"), chosen, dispatch="adversarial"), Prediction)
+    assert isinstance(predict(program, tiny(5, "launch.gap_ps=1ps"), chosen, dispatch="adversarial"), Deadlock)
+    assert isinstance(predict(program, tiny(6, "launch.gap_ps=1ps"), chosen, dispatch="adversarial"), Prediction)
+
+
+def test_middle_and_end_of_a_chain_can_shut_its_beginning_out_together() -> None:
+    """Two tiles of b and two of c: neither fills four SMs alone."""
+    program = program_of(
+        grid_kernel("a", (1, 2)), grid_kernel("b", (1, 2), 2, a="a"), grid_kernel("c", (1, 2), 2, a="b")
+    )
+    chosen = plan(program, deps=("a>b", "b>c"))
+    result = predict(program, tiny(4, "launch.gap_ps=1ps"), chosen, dispatch="adversarial")
+    assert isinstance(result, Deadlock)
+    assert result.verdict.status == CAN_DEADLOCK
+    assert isinstance(predict(program, tiny(5, "launch.gap_ps=1ps"), chosen, dispatch="adversarial"), Prediction)
+    assert status(program, chosen, tiny(5)) == SAFE
 
 
 @pytest.mark.parametrize(("blocks", "hangs"), [(3, False), (4, True)])
@@ -144,7 +159,7 @@ def test_persistent_consumers_hang_like_any_others(blocks: int, hangs: bool) -> 
     """A persistent kernel has as many blocks as slots, or tiles if they are fewer."""
     program = pair((blocks, 3), 1)
     looping = Program((program.kernels[0], replace(program.kernels[1], persistent=True)), program.buffers)
-    machine = tiny(4, "launch.gap_ps=1")
+    machine = tiny(4, "launch.gap_ps=1ps")
     result = predict(looping, machine, plan(looping), dispatch="adversarial")
     assert isinstance(result, Deadlock) is hangs
     assert result.verdict.status == (CAN_DEADLOCK if hangs else SAFE)

@@ -58,7 +58,7 @@ def digest(seed: int, dispatch: str) -> str:
     program = branching()
     for launch in ("none", "wait-first", "wait-all", "wait-value"):
         chosen = plan(program, launch, RowPolicy(), deps=DEPS, flags=Flags(R=True))
-        machine = tiny(5, "sync.same_address_ps=10", "launch.wait_kernel_ps=7", "sync.post_ps=100")
+        machine = tiny(5, "sync.same_address_ps=10ps", "launch.wait_kernel_ps=7ps", "sync.post_ps=100ps")
         result = predict(program, machine, chosen, dispatch=dispatch, seed=seed)
         for table in result.trace.tables.values():
             for name in sorted(table):
@@ -88,10 +88,10 @@ def test_seeds_change_only_ties() -> None:
     """b and c arrive at one instant: their order is the seed's. Without ties all seeds agree."""
     program = branching()
     chosen = plan(program, "wait-value", RowPolicy(), deps=DEPS)
-    tied = tiny(5, "launch.wait_value_ps=5")
+    tied = tiny(5, "launch.wait_value_ps=5ps")
     starts = {ran(program, tied, chosen, 1000, seed=seed).event("b", "launch") for seed in range(12)}
     assert len(starts) == 2
-    chain = program_of(*(part for part in zip(program.kernels[:2], (program.buffers[:3], program.buffers[3:5]))))
+    chain = Program(program.kernels[:2], program.buffers)
     alone = plan(chain, "wait-value", RowPolicy(), deps=("a>b",))
     runs = [ran(chain, tied, alone, 1000, seed=seed) for seed in range(6)]
     assert {run.left.tobytes() for run in runs} == {runs[0].left.tobytes()}
@@ -100,7 +100,7 @@ def test_seeds_change_only_ties() -> None:
 def test_random_dispatch_draws_from_the_seed() -> None:
     program = branching()
     chosen = plan(program, "wait-all", RowPolicy(), deps=DEPS)
-    machine = tiny(5, "launch.event_ps=5")
+    machine = tiny(5, "launch.event_ps=5ps")
     columns = {ran(program, machine, chosen, 1000, "random", seed).left.tobytes() for seed in range(6)}
     assert len(columns) > 1
 

@@ -23,13 +23,13 @@ def one_reader(columns: int = 4, *, stages: int = 1, cols: int = 1) -> Program:
 def overlapped(*settings: str, policy: SyncPolicy | None = None, flags: Flags | None = None, columns: int = 4) -> Ran:
     """Producers on four SMs from time 0, the consumer (1000 ps a step) on a fifth, waiting from its start."""
     program = one_reader(columns)
-    machine = tiny(columns + 1, "launch.event_ps=1", *settings)
+    machine = tiny(columns + 1, "launch.event_ps=1ps", *settings)
     return ran(program, machine, plan(program, policy=policy, flags=flags), {"a": cost(TILE), "b": cost(1000)})
 
 
 @pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: policy.name)
 def test_a_post_is_seen_after_it_was_made_and_has_travelled(policy: SyncPolicy) -> None:
-    run = overlapped("sync.post_ps=300", "sync.visible_ps=40", policy=policy)
+    run = overlapped("sync.post_ps=300ps", "sync.visible_ps=40ps", policy=policy)
     assert run.of("a", "end") == [TILE] * 4
     assert run.of("a", "posted") == run.of("a", "left") == [TILE + 300] * 4
     assert run.of("b", "first_load") == [TILE + 340]
@@ -39,21 +39,21 @@ def test_a_post_is_seen_after_it_was_made_and_has_travelled(policy: SyncPolicy) 
 
 @pytest.mark.parametrize(("policy", "behind"), [(TilePolicy(), 0), (RowPolicy(), 3)], ids=lambda x: str(x)[:3])
 def test_posts_to_one_address_follow_each_other(policy: SyncPolicy, behind: int) -> None:
-    run = overlapped("sync.same_address_ps=100", "sync.visible_ps=40", policy=policy)
+    run = overlapped("sync.same_address_ps=100ps", "sync.visible_ps=40ps", policy=policy)
     assert run.of("b", "first_load") == [TILE + 40 + behind * 100]
 
 
 def test_only_posts_closer_than_the_spacing_are_held_back() -> None:
     """Two producers end 9500 apart, more than the spacing: the second post's time is its own."""
     program = one_reader(2)
-    machine = tiny(2, "launch.event_ps=1", "sync.same_address_ps=9000", "dispatch.block_ps=9500")
+    machine = tiny(2, "launch.event_ps=1ps", "sync.same_address_ps=9000ps", "dispatch.block_ps=9500ps")
     run = ran(program, machine, plan(program, policy=RowPolicy()), {"a": cost(TILE), "b": cost(1000)})
     assert run.of("a", "left") == [TILE, TILE + 9500]
     assert max(run.of("b", "first_load")) == max(run.of("b", "placed")[0], TILE + 9500)
 
 
 def test_flag_a_posts_by_a_store_with_times_of_its_own() -> None:
-    settings = ("sync.post_ps=300", "sync.post_store_ps=200", "sync.visible_ps=40", "sync.visible_store_ps=7")
+    settings = ("sync.post_ps=300ps", "sync.post_store_ps=200ps", "sync.visible_ps=40ps", "sync.visible_store_ps=7ps")
     assert overlapped(*settings, flags=Flags(A=True)).of("b", "first_load") == [TILE + 207]
     assert overlapped(*settings).of("b", "first_load") == [TILE + 340]
 
@@ -61,7 +61,7 @@ def test_flag_a_posts_by_a_store_with_times_of_its_own() -> None:
 def late_consumer(policy: SyncPolicy, flags: Flags, *settings: str, stages: int = 1) -> int:
     """How long a consumer tile of four steps takes when all was posted before it starts."""
     program = one_reader(stages=stages)
-    machine = tiny(4, f"launch.event_ps={2 * TILE}", *settings)
+    machine = tiny(4, f"launch.event_ps={2 * TILE}ps", *settings)
     run = ran(program, machine, plan(program, policy=policy, flags=flags), {"a": cost(TILE), "b": cost(1000)})
     assert run.of("b", "wait_total") == [0]
     return run.of("b", "left")[0] - run.of("b", "placed")[0]
@@ -69,12 +69,12 @@ def late_consumer(policy: SyncPolicy, flags: Flags, *settings: str, stages: int 
 
 @pytest.mark.parametrize(("policy", "waits"), [(TilePolicy(), 4), (RowPolicy(), 1)], ids=lambda x: str(x)[:3])
 def test_a_satisfied_wait_costs_little_but_not_nothing(policy: SyncPolicy, waits: int) -> None:
-    assert late_consumer(policy, Flags(), "sync.satisfied_ps=20") == 4000 + waits * 20
+    assert late_consumer(policy, Flags(), "sync.satisfied_ps=20ps") == 4000 + waits * 20
 
 
 @pytest.mark.parametrize(("policy", "waits"), [(TilePolicy(), 4), (RowPolicy(), 1)], ids=lambda x: str(x)[:3])
 def test_without_r_the_other_operand_loads_behind_each_wait(policy: SyncPolicy, waits: int) -> None:
-    settings = ("sync.satisfied_ps=20", "block.load_ps=800")
+    settings = ("sync.satisfied_ps=20ps", "block.load_ps=800ps")
     with_r = late_consumer(policy, Flags(R=True), *settings, stages=4)
     without = late_consumer(policy, Flags(), *settings, stages=4)
     assert with_r == 4000 + waits * 20
@@ -82,13 +82,13 @@ def test_without_r_the_other_operand_loads_behind_each_wait(policy: SyncPolicy, 
 
 
 def test_flag_t_saves_the_ticket_and_nothing_else() -> None:
-    settings = ("block.ticket_ps=55", "sync.satisfied_ps=20")
+    settings = ("block.ticket_ps=55ps", "sync.satisfied_ps=20ps")
     assert late_consumer(RowPolicy(), Flags(), *settings) == 4000 + 20 + 55
     assert late_consumer(RowPolicy(), Flags(T=True), *settings) == 4000 + 20
 
 
 def test_stream_order_pays_for_no_ticket_no_wait_and_no_post() -> None:
-    machine = tiny(4, "block.ticket_ps=55", "sync.satisfied_ps=20", "sync.post_ps=300", "sync.visible_ps=40")
+    machine = tiny(4, "block.ticket_ps=55ps", "sync.satisfied_ps=20ps", "sync.post_ps=300ps", "sync.visible_ps=40ps")
     run = ran(one_reader(), machine, Plan(), {"a": cost(TILE), "b": cost(1000)})
     assert run.total == TILE + 4000
     assert run.of("a", "posted") == [-1] * 4
@@ -96,7 +96,7 @@ def test_stream_order_pays_for_no_ticket_no_wait_and_no_post() -> None:
 
 def test_a_kernel_that_nothing_depends_on_pays_for_no_ticket_and_no_post() -> None:
     program = program_of(*(grid_kernel(name, (1, 1), 1, a="a" if name == "b" else None) for name in "abc"))
-    machine = tiny(4, "block.ticket_ps=55", "sync.post_ps=300")
+    machine = tiny(4, "block.ticket_ps=55ps", "sync.post_ps=300ps")
     run = ran(program, machine, plan(program), TILE)
     took = {name: run.of(name, "left")[0] - run.of(name, "placed")[0] for name in "abc"}
     assert (took["a"], took["c"]) == (TILE + 355, TILE)
@@ -106,7 +106,7 @@ def test_a_kernel_that_nothing_depends_on_pays_for_no_ticket_and_no_post() -> No
 def test_a_wait_bites_as_many_steps_early_as_loads_run_ahead(stages: int) -> None:
     """Tile 3 of four is late. Step 3's loads are issued when step 3 - stages begins, so that much work stands still."""
     program = one_reader(stages=stages)
-    machine = tiny(2, "launch.event_ps=1", "block.load_ps=0")
+    machine = tiny(2, "launch.event_ps=1ps", "block.load_ps=0ps")
     costs = {"a": cost(TILE), "b": cost(1000, prologue=500, tail=30)}
     # One SM for the four producers, one for the consumer, which is released by an order of arrival of its own.
     run = ran(program, machine, plan(program), costs, "adversarial")
@@ -124,7 +124,7 @@ def test_after_a_wait_the_pipeline_refills() -> None:
     left = {}
     for flags in (Flags(R=True), Flags()):
         program = one_reader(2, stages=4)
-        machine = tiny(3, "launch.event_ps=1", "block.load_ps=800")
+        machine = tiny(3, "launch.event_ps=1ps", "block.load_ps=800ps")
         costs = {"a": cost(TILE), "b": cost(1000)}
         run = ran(program, machine, plan(program, policy=RowPolicy(), flags=flags), costs)
         assert run.of("b", "wait_total") == [TILE - 1]
@@ -137,7 +137,7 @@ def test_tile_semaphores_let_a_consumer_begin_before_its_row_is_done() -> None:
     """Two SMs: the second of a's tiles runs beside b, which has done its first step by the time it is posted."""
     program = program_of(grid_kernel("a", (1, 3)), grid_kernel("b", (1, 1), 3, a="a"))
     costs = {"a": cost(TILE), "b": cost(4000)}
-    machine = tiny(2, "launch.wait_value_ps=1")
+    machine = tiny(2, "launch.wait_value_ps=1ps")
     tile = ran(program, machine, plan(program, "wait-value", TilePolicy()), costs)
     row = ran(program, machine, plan(program, "wait-value", RowPolicy()), costs)
     assert tile.of("b", "placed") == row.of("b", "placed") == [TILE]
@@ -149,7 +149,7 @@ def test_tile_semaphores_let_a_consumer_begin_before_its_row_is_done() -> None:
 def test_slices_add_up_one_after_the_other() -> None:
     """All three slices run at once; each writes its tail when it sees that the one before has ended."""
     program = program_of(grid_kernel("k", (1, 1), 3, split=3))
-    machine = tiny(3, "sync.visible_ps=40", "sync.post_ps=6")
+    machine = tiny(3, "sync.visible_ps=40ps", "sync.post_ps=6ps")
     run = ran(program, machine, Plan(), {"k": cost(1000, tail=200)})
     assert run.of("k", "left") == [1206, 1206 + 40 + 206, 1206 + 2 * (40 + 206)]
     assert run.of("k", "wait_total") == [0, 1246 - 1000, 1206 + 246 + 40 - 1000]
@@ -158,7 +158,7 @@ def test_slices_add_up_one_after_the_other() -> None:
 def test_the_last_slice_to_arrive_adds_the_others_up_alone() -> None:
     """At one byte a nanosecond: two partial tiles of one fp32 element each, after one load round trip."""
     program = program_of(grid_kernel("k", (1, 1), 3, split=3, reduce="last_arriver"))
-    machine = tiny(3, "block.load_ps=500", "clock_hz=1GHz", "sm_l2_bytes_per_clock=1")
+    machine = tiny(3, "block.load_ps=500ps", "clock_hz=1GHz", "sm_l2_bytes_per_clock=1B/clock")
     run = ran(program, machine, Plan(), {"k": cost(1000, tail=200)})
     assert sorted(run.of("k", "left")) == [1200, 1200, 1200 + 500 + 2 * 4 * 1000]
     assert run.trace.tiles["wait_total"].sum() == 0
@@ -169,7 +169,7 @@ def test_a_split_tile_posts_once_after_all_of_its_slices(reduce: str) -> None:
     program = program_of(
         grid_kernel("a", (2, 1), 4, split=4, reduce=reduce), grid_kernel("b", (2, 1), 1, a="a", block=fits(1))
     )
-    machine = tiny(10, "launch.event_ps=1", "sync.visible_ps=40")
+    machine = tiny(10, "launch.event_ps=1ps", "sync.visible_ps=40ps")
     run = ran(program, machine, plan(program), {"a": cost(1000), "b": cost(10)})
     for row in range(2):
         ended = [t for t, r in zip(run.of("a", "left"), run.of("a", "r"), strict=True) if r == row]

@@ -191,3 +191,13 @@ def test_numpy_values_in_meta_become_plain(fan_in: Trace, tmp_path: Path) -> Non
     odd = Trace(fan_in.kernels, fan_in.tiles, fan_in.events, fan_in.waits, fan_in.dependences, meta)
     write_trace(odd, tmp_path / "t.npz")
     assert dict(read_trace(tmp_path / "t.npz").meta) == {"count": 3, "pair": [1, 2]}
+
+
+@pytest.mark.skipif(not Path("/dev/full").is_char_device(), reason="no /dev/full here")
+@pytest.mark.parametrize("suffix", ["npz", "csv"])
+def test_a_trace_sent_to_a_device_does_not_replace_it(fan_in: Trace, tmp_path: Path, suffix: str) -> None:
+    place = tmp_path / f"full.{suffix}"
+    place.symlink_to("/dev/full")
+    with pytest.raises(InputError, match="No space left on device"):
+        write_trace(fan_in, place)
+    assert place.is_char_device()
