@@ -26,9 +26,10 @@ from cusim.program.program import Program
 from tests.engine_programs import Ran, fits, program_of, ran, tiny
 
 LATENCIES = (
-    "block.ticket_ps=40ps", "block.load_ps=300ps", "sync.post_ps=200ps", "sync.post_store_ps=150ps", "sync.visible_ps=120ps",
-    "sync.visible_store_ps=90ps", "sync.satisfied_ps=25ps", "sync.same_address_ps=60ps", "launch.gap_ps=500ps",
-    "launch.event_ps=600ps", "launch.wait_kernel_ps=250ps", "launch.wait_value_ps=230ps", "dispatch.block_ps=7ps",
+    "block.ticket_ps=40ps", "block.load_ps=300ps", "sync.post_ps=200ps", "sync.post_store_ps=150ps",
+    "sync.visible_ps=120ps", "sync.visible_store_ps=90ps", "sync.satisfied_ps=25ps", "sync.same_address_ps=60ps",
+    "launch.gap_ps=500ps", "launch.event_ps=600ps", "launch.wait_kernel_ps=250ps", "launch.wait_value_ps=230ps",
+    "dispatch.block_ps=7ps",
 )  # fmt: skip
 #: A consumer arrives 1 ps after what releases it: at one instant the seed could put it ahead of its own producer.
 FREE_BUT_ORDERED = ("launch.wait_kernel_ps=1ps", "launch.wait_value_ps=1ps")

@@ -26,6 +26,9 @@ class Dispatch(Protocol):
     def claim(self, run: KernelRun) -> int:
         """Counts one block of *run* as placed and returns when it starts."""
 
+    def nothing_left(self, run: KernelRun) -> None:
+        """Counts all blocks of *run* as placed: those still to come would find no ticket."""
+
     def freed(self, sm: Sm) -> None:
         """Room has come free on an SM."""
 
@@ -57,6 +60,8 @@ class Blocks:
         """Takes the next ticket; the lane's load and draw are already counted."""
         ticket = run.next_ticket
         run.next_ticket = ticket + 1
+        if run.next_ticket == run.blocks and run.to_place:
+            self.dispatch.nothing_left(run)  # blocks of a persistent kernel for which no ticket is left
         run.placed[ticket] = at
         run.lane[ticket] = lane
         lane.ticket = ticket
@@ -89,7 +94,7 @@ class Blocks:
         if lane.next_wait < lane.stop_at and waits.ready_by > since and waits.refresh() > since:
             pos = lane.pos
             for place in range(lane.next_wait, lane.stop_at):
-                where, sems, first, last, target = entries[place]
+                where, sems, first, last, target, _ = entries[place]
                 reach = since + int((where - pos) / rate) if where > pos else since
                 if sems.seen_at(first, last, target) > reach:
                     lane.stop_at = place
@@ -117,7 +122,7 @@ class Blocks:
         run = lane.run
         assert run is not None
         now = self.env.now
-        where, sems, first, last, target = lane.waits.entries[lane.stop_at]
+        where, sems, first, last, target, _ = lane.waits.entries[lane.stop_at]
         lane.pos = max(where, lane.pos)
         lane.since = now
         at = sems.seen_at(first, last, target)
@@ -145,14 +150,14 @@ class Blocks:
         run = lane.run
         assert run is not None
         now = self.env.now
-        _, sems, first, last, target = lane.waits.entries[lane.stop_at]
+        _, sems, first, last, target, initial = lane.waits.entries[lane.stop_at]
         semaphore = sems.last_seen(first, last, target)
         self.wait_rows.append((run.index, lane.ticket, lane.waited_from, now, sems.dependence, semaphore))
         first_load, total = run.late.get(lane.ticket, (-1, 0))
-        if first_load < 0:
+        if initial:
             first_load = now
         run.late[lane.ticket] = (first_load, total + now - lane.waited_from)
-        lane.since = now + run.overheads.refill_ps
+        lane.since = now if initial else now + run.overheads.refill_ps
         lane.next_wait = lane.stop_at + 1
         lane.working = True
         self._join(lane, run)
@@ -177,10 +182,11 @@ class Blocks:
                     if woken:
                         self._wake_all(woken)
         run.finished += 1
-        heir = self.dispatch.heir(run)
+        loops = run.loops()
+        heir = run if loops else self.dispatch.heir(run)
         if heir is run:  # the common case: nothing changes but the ticket
             lane.working = True
-            self._begin(lane, run, self.dispatch.claim(run))
+            self._begin(lane, run, now if loops else self.dispatch.claim(run))
         else:
             self._leave(lane, run, heir)
         if run.finished == run.blocks:

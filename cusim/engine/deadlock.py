@@ -21,7 +21,7 @@ def waiting_cycle(finished: Finished) -> tuple[str, ...]:
     seen: set[int] = set()
     while lane is not None and id(lane) not in seen:
         seen.add(id(lane))
-        _, sems, first, last, target = lane.waits.entries[lane.stop_at]
+        _, sems, first, last, target, _ = lane.waits.entries[lane.stop_at]
         index = sems.first_missing(first, last, target)
         missing = target - sems.count[index]
         links.append(f"{_tile(lane.run, lane.ticket)} on SM {lane.sm.index} waits for semaphore {index} of {sems.name}")
@@ -58,7 +58,8 @@ def _poster(finished: Finished, sems: Semaphores, index: int) -> tuple[KernelRun
     """The unfinished block of lowest ticket that will post to a semaphore."""
     for run in finished.setup.runs:
         if run.serial is sems:
-            return next(((run, t) for t in range(run.blocks) if run.tiles[t] == index and run.ended[t] < 0), None)
+            wanted = (index, sems.count[index])  # slices post one after the other
+            return next(((run, t) for t in range(run.blocks) if (run.tiles[t], run.slices[t]) == wanted), None)
         for out in run.outgoing:
             if out.semaphores is not sems:
                 continue

@@ -65,17 +65,15 @@ class Dispatcher:
             return
         self._resident += 1
         grid.done.callbacks.append(self._grid_done)
-        grid.arrive_ps = self._env.now
-        self._queue.append((self._env.now, self._random.random(), grid))
+        now = self._env.now
+        grid.arrive_ps = now
+        behind = any(at == now and other.started.triggered for at, _, other in self._queue)
+        self._queue.append((now, self._random.random() + behind, grid))  # never before one that has started already
         self._queue.sort(key=lambda entry: entry[:2])
         self.fill()
 
     def heir(self, grid: KernelRun) -> KernelRun | None:
-        """The kernel that takes over a slot just left by a block of *grid*: itself while it is persistent and has
-        tickets left, else the kernel at the head if its blocks are of the same size.
-        """
-        if grid.loops():
-            return grid
+        """The kernel that takes over a slot just left by a block of *grid*: the head if its blocks are of that size."""
         if self._rule != "arrival":
             return None
         while self._queue:
@@ -88,22 +86,25 @@ class Dispatcher:
     def claim(self, grid: Grid) -> int:
         """Counts one block as placed and returns when it starts; the next kernel follows once this was the last."""
         now = self._env.now
-        if not grid.to_place:
-            return now  # a persistent block that goes on with its next ticket
         at = self._free_at if self._free_at > now else now
         self._free_at = at + self._spacing
         grid.to_place -= 1
         if not grid.started.triggered:
-            grid.started.succeed()
+            self._fire(grid.started, at)
         if not grid.to_place:
-            grid.all_started.succeed()
-            self._env.timeout(0).callbacks.append(lambda _: self._next_after(grid))
+            self._all_placed(grid, at)
         return at
+
+    def nothing_left(self, grid: Grid) -> None:
+        """The blocks of *grid* still to place would find no ticket: they count as placed."""
+        grid.to_place = 0
+        self._all_placed(grid, self._env.now)
 
     def freed(self, sm: Sm) -> None:
         """Room has come free on one SM."""
         if self._rule != "arrival":
-            self._fill_one(sm)
+            while self._place_one(sm):
+                pass
             return
         while self._queue:
             grid = self._queue[0][2]
@@ -117,8 +118,8 @@ class Dispatcher:
     def fill(self) -> None:
         """Places whatever fits, anywhere."""
         if self._rule != "arrival":
-            for sm in self._order:
-                self._fill_one(sm)
+            while sum(self._place_one(sm) for sm in self._order):
+                pass  # one block on each SM, round after round
             return
         while self._queue:
             grid = self._queue[0][2]
@@ -127,19 +128,20 @@ class Dispatcher:
                 return
             self._drop(grid)
 
-    def _fill_one(self, sm: Sm) -> None:
-        while self._queue:
-            waiting = [entry[2] for entry in self._queue]
-            if self._rule == "random":
-                self._random.shuffle(waiting)
-            else:
-                waiting.sort(key=lambda grid: -grid.index)
-            grid = next((grid for grid in waiting if sm.fits(grid.demand)), None)
-            if grid is None:
-                return
-            self._launch(sm.take(grid.demand), grid)
-            if not grid.to_place:
-                self._drop(grid)
+    def _place_one(self, sm: Sm) -> bool:
+        """Gives one slot of an SM to a kernel drawn at random, or to the latest of the program; False if none fits."""
+        waiting = [grid for _, _, grid in self._queue if grid.to_place]
+        if self._rule == "random":
+            self._random.shuffle(waiting)
+        else:
+            waiting.sort(key=lambda grid: -grid.index)
+        grid = next((grid for grid in waiting if sm.fits(grid.demand)), None)
+        if grid is None:
+            return False
+        self._launch(sm.take(grid.demand), grid)
+        if not grid.to_place:
+            self._drop(grid)
+        return True
 
     def _spread(self, grid: Grid) -> None:
         """One block on each SM with room, round after round in the SM order, or always where most room is left."""
@@ -163,9 +165,19 @@ class Dispatcher:
     def _launch(self, lane: Lane, grid: Grid) -> None:
         self._start(lane, grid, self.claim(grid))
 
+    def _all_placed(self, grid: Grid, at: int) -> None:
+        """The last block of a kernel starts at *at*; the kernel behind it in the queue is next."""
+        self._fire(grid.all_started, at)
+        self._env.timeout(0).callbacks.append(lambda _: self._next_after(grid))
+
     def _next_after(self, grid: Grid) -> None:
         self._drop(grid)
         self.fill()
+
+    def _fire(self, event: Event, at: int) -> None:
+        """Makes an event happen at *at*, now or a dispatch delay later."""
+        event._ok, event._value = True, None  # triggered from here on, as SimPy's own Timeout is
+        self._env.schedule(event, delay=at - self._env.now)
 
     def _drop(self, grid: Grid) -> None:
         self._queue = [entry for entry in self._queue if entry[2] is not grid]

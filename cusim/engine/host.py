@@ -95,8 +95,9 @@ class Host:
         if before is not None:
             yield before.done
             yield self._env.timeout(launch.gap_ps)
-        if run.index >= queue:  # streams beyond the hardware's queues alias: a false dependency
-            yield self._runs[run.index - queue].started
+        alias = [other for other in self._runs[: run.index] if self._stream(other) == self._stream(run) - queue]
+        if alias:  # streams beyond the hardware's queues share one with an earlier stream: a false dependency
+            yield alias[-1].started
         for producer in producers if held else ():
             yield from self._hold(run, self._runs[producer])
         self._dispatcher.arrive(run)

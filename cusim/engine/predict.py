@@ -45,8 +45,8 @@ def predict(
     runs, wait_rows = finished.setup.runs, finished.wait_rows
     if finished.unfinished:
         cycle = waiting_cycle(finished)
-        trace = make_trace(runs, wait_rows, names, {**meta, "deadlock": True, "cycle": list(cycle)}, finished.now_ps)
-        return Deadlock(cycle, finished.now_ps, finished.unfinished, judged, trace)
+        trace = make_trace(runs, wait_rows, names, {**meta, "deadlock": True, "cycle": list(cycle)}, finished.last_ps)
+        return Deadlock(cycle, finished.last_ps, finished.unfinished, judged, trace)
     trace = make_trace(runs, wait_rows, names, meta)
     waits = sum(wait_count(plan.sync[dep.name], dep) for dep in finished.setup.deps)
     return Prediction(finished.total_ps, trace.span_ps, rounds(program, plan, slots), waits, judged, trace)

@@ -60,7 +60,7 @@ def _standing(run: KernelRun) -> list[int]:
 def _open_waits(run: KernelRun, now: int) -> Iterator[tuple[int, int, int, int, int, int]]:
     for ticket in _standing(run):
         lane = run.lane[ticket]
-        _, sems, first, last, target = lane.waits.entries[lane.stop_at]
+        _, sems, first, last, target, _ = lane.waits.entries[lane.stop_at]
         missing = sems.first_missing(first, last, target)
         yield run.index, ticket, lane.waited_from, now, sems.dependence, missing
 
@@ -73,7 +73,8 @@ def _kernel_tiles(run: KernelRun, stood_still_ps: int | None) -> dict[str, np.nd
     placed = np.asarray(run.placed, dtype=np.int64)[done]
     posts = bool(run.outgoing) or run.kernel.grid[2] > 1
     ready = placed + run.overheads.entry_ps
-    first_load, wait_total = ready.copy(), np.zeros_like(ready)
+    first_load = np.minimum(placed + run.first_load_ps, ended[done])
+    wait_total = np.zeros_like(ready)
     place = {int(ticket): row for row, ticket in enumerate(done)}
     for ticket, (loaded, total) in run.late.items():
         if ticket in place:
@@ -82,7 +83,6 @@ def _kernel_tiles(run: KernelRun, stood_still_ps: int | None) -> dict[str, np.nd
     for ticket in stuck:
         row, lane = place[ticket], run.lane[ticket]
         wait_total[row] += ended[ticket] - lane.waited_from
-        first_load[row] = max(int(first_load[row]), int(ready[row]))
     left = ended[done] - run.overheads.post_ps
     posted = ended[done] if posts else np.full(len(done), NONE, dtype=np.int64)
     standing = [place[ticket] for ticket in stuck]

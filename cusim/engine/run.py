@@ -67,9 +67,12 @@ class KernelRun:
         self.to_place = min(self.blocks, slots) if kernel.persistent else self.blocks
         self.next_ticket = 0
         self.finished = 0
-        self.pipe_load = cost.pipe_load
-        self.draw_l2, self.draw_hbm = cost.l2_bytes_per_s, cost.hbm_bytes_per_s
+        self.first_load_ps = overheads.entry_ps + max(0, cost.prologue_ps - overheads.refill_ps)
         self.work = self._work_by_slice()
+        # Blocks are in different phases at any time, so what counts is the mean over a block, fixed times included.
+        looped = kernel.slice_steps * cost.step_ps / self.work[0]
+        self.pipe_load = round(cost.pipe_load * looped)
+        self.draw_l2, self.draw_hbm = round(cost.l2_bytes_per_s * looped), round(cost.hbm_bytes_per_s * looped)
         self.last_work = self.work[-1]
         self.even = len(set(self.work)) == 1
         self.slices: list[int] = table[:, 2].tolist()
@@ -94,7 +97,8 @@ class KernelRun:
         """Adds the dependences that the kernel waits for and posts to."""
         self.outgoing = tuple(outgoing)
         kernel, over = self.kernel, self.overheads
-        steps = Steps(over.entry_ps, self.cost.prologue_ps, self.cost.step_ps, kernel.stages, over.wait_ps)
+        loop_ps = over.entry_ps + self.cost.prologue_ps
+        steps = Steps(self.first_load_ps, loop_ps, self.cost.step_ps, kernel.stages, over.wait_ps)
         if incoming:
             self.waits = WaitCompiler(kernel, incoming, steps)
         if kernel.grid[2] > 1 and kernel.reduce == "serial":
@@ -109,12 +113,12 @@ class KernelRun:
         if self.serial is not None and slice_ > 0:
             tile = self.tiles[ticket]
             where = self.work[slice_] + waits.extra_ps - self.cost.tail_ps - self.overheads.post_ps
-            return WaitList([*waits.entries, (where, self.serial, tile, tile + 1, slice_)], waits.extra_ps)
+            return WaitList([*waits.entries, (where, self.serial, tile, tile + 1, slice_, False)], waits.extra_ps)
         return waits
 
     def loops(self) -> bool:
         """True while blocks of a persistent kernel take further tickets without leaving their slots."""
-        return self.kernel.persistent and self.to_place == 0 and self.next_ticket < self.blocks
+        return self.kernel.persistent and self.next_ticket < self.blocks
 
     def posts_now(self, ticket: int) -> bool:
         """True for the block that finishes an output tile: the last slice, or the last to arrive."""

@@ -15,7 +15,7 @@ from cusim.machine.machine import Machine
 from cusim.machine.occupancy import Occupancy, occupancy, why_no_block
 from cusim.machine.room import Room, block_room
 from cusim.policies.flags import Flags
-from cusim.policies.orders import order_table
+from cusim.policies.orders import RowOrder, order_table
 from cusim.policies.plan import Plan
 from cusim.program.depends import TileDep, dependences, hazards
 from cusim.program.kernel import DTYPE_BYTES, Kernel
@@ -85,7 +85,8 @@ def prepare(program: Program, machine: Machine, plan: Plan, env: Clock, costs: M
     for index, kernel in enumerate(program.kernels):
         per_sm = kernel_occupancy(kernel, machine)
         flags = plan.flags_of(kernel.name)
-        table = order_table(plan.order_of(kernel.name), kernel.grid)
+        order = RowOrder() if flags.T else plan.order_of(kernel.name)  # T: a block's own index, whatever the order
+        table = order_table(order, kernel.grid)
         cost = costs.get(kernel.name) or block_cost(kernel, machine, table, per_sm.blocks_per_sm)
         run = KernelRun(
             index, kernel, table, cost,
@@ -100,13 +101,17 @@ def prepare(program: Program, machine: Machine, plan: Plan, env: Clock, costs: M
     for dep in deps:
         place = program.position(dep.consumer)
         producers[place] = (*producers.get(place, ()), program.position(dep.producer))
-    spin = block_room(machine, SPIN_THREADS, SPIN_REGISTERS, 0)
-    return Setup(tuple(runs), deps, producers, semaphores, spin)
+    return Setup(tuple(runs), deps, producers, semaphores, spin_room(machine))
 
 
 def kernel_room(kernel: Kernel, machine: Machine) -> Room:
     """What one block of the kernel takes of an SM."""
     return block_room(machine, kernel.block.threads, kernel.block.registers, kernel.block.smem_bytes)
+
+
+def spin_room(machine: Machine) -> Room:
+    """What a wait-kernel takes of an SM."""
+    return block_room(machine, SPIN_THREADS, SPIN_REGISTERS, 0)
 
 
 def _overheads(kernel: Kernel, machine: Machine, flags: Flags, synced: bool, posts: bool) -> Overheads:
@@ -118,7 +123,7 @@ def _overheads(kernel: Kernel, machine: Machine, flags: Flags, synced: bool, pos
         entry_ps=block.ticket_ps if synced and not flags.T else 0,
         post_ps=post,
         wait_ps=sync.satisfied_ps + behind,
-        refill_ps=block.load_ps + behind,
+        refill_ps=block.load_ps,
     )
 
 

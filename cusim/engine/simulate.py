@@ -27,9 +27,15 @@ class Finished:
     setup: Setup
     sms: tuple[Sm, ...]
     wait_rows: list[tuple[int, int, int, int, int, int]]
-    now_ps: int
     total_ps: int
     parked_spins: tuple[WaitKernel, ...]
+
+    @property
+    def last_ps(self) -> int:
+        """When a block last did something: left its slot, or began the wait in which it still stands."""
+        ends = [max(run.ended, default=0) for run in self.setup.runs]
+        stands = [lane.waited_from for sm in self.sms for lane in sm.lanes if lane.run is not None]
+        return max(*ends, *stands, 0)
 
     @property
     def unfinished(self) -> int:
@@ -81,4 +87,4 @@ def simulate(
     host.issue()
     env.run()
     done = all(run.finished == run.blocks for run in setup.runs)
-    return Finished(setup, sms, blocks.wait_rows, env.now, host.total_ps() if done else -1, tuple(spins))
+    return Finished(setup, sms, blocks.wait_rows, host.total_ps() if done else -1, tuple(spins))

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 
 import numpy as np
 
 from cusim.engine.result import Verdict
-from cusim.engine.setup import kernel_occupancy, kernel_room
+from cusim.engine.setup import kernel_occupancy, kernel_room, spin_room
 from cusim.machine.machine import Machine
-from cusim.machine.room import sm_room
+from cusim.machine.room import Room, sm_room
 from cusim.policies.orders import order_table
 from cusim.policies.plan import Plan
-from cusim.program.depends import dependences
+from cusim.program.depends import TileDep, dependences
 from cusim.program.kernel import Kernel
 from cusim.program.program import Program
 
@@ -25,67 +26,98 @@ def verdict(program: Program, plan: Plan, machine: Machine, slots: Mapping[str, 
     """The verdict for a plan on a machine; *slots* is how many blocks of each kernel the machine holds.
 
     Waiting blocks hold their slots, so a plan hangs when they fill every slot that a block they wait for could take.
-    Blocks downstream of a kernel that always leave it one slot, and consumers released only once every producer block
-    has started, exclude that. A release by the first producer block leaves it to the order of arrival, which no NVIDIA
-    document promises; without one (launch ``none``, flag W) nothing puts the producer first.
+    If all blocks that can wait leave every kernel a slot, or consumers are released only once every producer block has
+    started, that cannot happen. A release by the first producer block leaves it to the order of arrival, which no
+    NVIDIA document promises; without one (launch ``none``, flag W) nothing puts the producer first.
     """
     slices = _slices_out_of_order(program, plan, slots)
     if slices:
         return slices
     if not plan.overlapped:
         return Verdict(SAFE, "one stream: a kernel starts when the one before has ended")
-    worst = Verdict(SAFE, "waiting blocks always leave a slot for the blocks they wait for")
-    for upstream, downstream in _threats(program, machine):
-        names = " and ".join(downstream)
-        cycle = (
-            f"{names} tiles fill every slot that {upstream} could take",
-            f"they wait for {upstream} tiles",
-            f"{upstream} tiles wait for a slot",
-        )
-        unheld = [name for name in downstream if plan.launch == "none" or plan.flags_of(name).W]
-        if unheld:
-            reason = f"nothing puts {upstream} before {' and '.join(unheld)}, whose waiting blocks can fill every slot"
+    deps = dependences(program)
+    waiting = [program.kernel(name) for name in dict.fromkeys(dep.consumer for dep in deps)]
+    upstream = [program.kernel(name) for name in dict.fromkeys(dep.producer for dep in deps)]
+    spins = _spins(plan, deps, machine)
+    for kernel in upstream:
+        if _can_shut_out(kernel, [], spins, machine):
+            reason = f"wait-kernels alone can leave no SM with room for a block of {kernel.name}"
+            cycle = (f"wait-kernels wait for {kernel.name}", f"{kernel.name} waits for a slot")
             return Verdict(CAN_DEADLOCK, reason, cycle)
-        if plan.launch == "wait-all":
-            continue
-        reason = f"{names} is released by the first {upstream} block; the rest of {upstream} must be placed before it"
-        worst = Verdict(IF_ARRIVAL, reason, cycle)
-    if worst.status == SAFE and plan.launch == "wait-all" and any(_threats(program, machine)):
+    threats = [
+        (kernel.name, [other.name for other in waiting if other is not kernel])
+        for kernel in upstream
+        if _can_shut_out(kernel, [other for other in waiting if other is not kernel], spins, machine)
+    ]
+    if not threats:
+        return Verdict(SAFE, "waiting blocks always leave a slot for the blocks they wait for")
+    return _threatened(threats, plan)
+
+
+def _threatened(threats: Sequence[tuple[str, list[str]]], plan: Plan) -> Verdict:
+    """The verdict where waiting blocks could fill every slot: it is up to what puts producers first."""
+    upstream, downstream = threats[0]
+    names = " and ".join(downstream)
+    cycle = (
+        f"{names} tiles fill every slot that {upstream} could take",
+        "they wait, for it or for others that wait for a slot",
+        f"{upstream} tiles wait for a slot",
+    )
+    unheld = [name for _, group in threats for name in group if plan.launch == "none" or plan.flags_of(name).W]
+    if unheld:
+        first = " and ".join(dict.fromkeys(unheld))
+        reason = f"nothing puts {upstream} before {first}, whose waiting blocks can fill every slot"
+        return Verdict(CAN_DEADLOCK, reason, cycle)
+    if plan.launch == "wait-all":
         return Verdict(SAFE, "consumers are released once every producer block has started")
-    return worst
+    reason = f"{names} is released by the first {upstream} block; the rest of {upstream} must be placed before it"
+    return Verdict(IF_ARRIVAL, reason, cycle)
 
 
-def _threats(program: Program, machine: Machine) -> list[tuple[str, tuple[str, ...]]]:
-    """Kernels that the blocks waiting for them, directly or through others, can shut out of every SM."""
-    waits_for: dict[str, set[str]] = {}
-    for dep in dependences(program):
-        upstream = {dep.producer} | waits_for.get(dep.producer, set())
-        waits_for.setdefault(dep.consumer, set()).update(upstream)
-    found = []
-    for kernel in program.kernels:
-        downstream = [other for other in program.kernels if kernel.name in waits_for.get(other.name, ())]
-        if downstream and _can_shut_out(kernel, downstream, machine):
-            found.append((kernel.name, tuple(other.name for other in downstream)))
-    return found
+def _spins(plan: Plan, deps: Sequence[TileDep], machine: Machine) -> list[tuple[int, Room]]:
+    """Wait-kernels that may stand in slots at once, one for each dependence that is held back by one."""
+    if plan.launch not in ("wait-first", "wait-all"):
+        return []
+    held = sum(1 for dep in deps if not plan.flags_of(dep.consumer).W)
+    return [(held, spin_room(machine))]
 
 
-def _can_shut_out(kernel: Kernel, downstream: Sequence[Kernel], machine: Machine) -> bool:
-    """True when the downstream blocks suffice to leave no SM with room for a block of *kernel*."""
+def _can_shut_out(
+    kernel: Kernel, others: Sequence[Kernel], spins: Sequence[tuple[int, Room]], machine: Machine
+) -> bool:
+    """True unless the blocks of *others*, however they lie, leave an SM with room for a block of *kernel*.
+
+    To shut an SM out, blocks on it must take more of one of its resources than *kernel*'s block leaves. Equal blocks do
+    so in whole numbers; of unequal ones each brings at most its largest share of it, so the sum of those shares bounds
+    the SMs shut out. Wait-kernels are few: all of them are counted on every SM.
+    """
     want, room = kernel_room(kernel, machine), sm_room(machine)
-    shut = 0.0
-    for other in downstream:
-        per_sm = kernel_occupancy(other, machine)
-        take = kernel_room(other, machine)
-        blocking = min(-(-(have - w + 1) // t) for have, w, t in zip(room, want, take, strict=True) if t)
-        resident = min(other.blocks, per_sm.blocks_per_sm * machine.limits.sms)
-        shut += resident / max(blocking, 1)
+    spun = [sum(count * take[axis] for count, take in spins) for axis in range(len(room))]
+    needed = [have - need + 1 - spin for have, need, spin in zip(room, want, spun, strict=True)]
+    if min(needed) <= 0:
+        return sum(count for count, _ in spins) >= machine.limits.sms or bool(others)
+    if len(others) == 1:
+        per_sm = min(-(-short // take) for short, take in zip(needed, kernel_room(others[0], machine), strict=True))
+        return _resident(others[0], machine) // per_sm >= machine.limits.sms
+    shut = Fraction(0)
+    for other in others:
+        shares = (Fraction(take, short) for take, short in zip(kernel_room(other, machine), needed, strict=True))
+        shut += _resident(other, machine) * min(max(shares), Fraction(1))
     return shut >= machine.limits.sms
 
 
+def _resident(kernel: Kernel, machine: Machine) -> int:
+    """The most blocks of the kernel that can be in slots at once."""
+    return min(kernel.blocks, kernel_occupancy(kernel, machine).blocks_per_sm * machine.limits.sms)
+
+
 def _slices_out_of_order(program: Program, plan: Plan, slots: Mapping[str, int]) -> Verdict | None:
-    """A split-K slice waits for the one before it: an order that hands out a later slice first can fill the slots."""
+    """A split-K slice waits for the one before it: an order that hands out a later slice first can fill the slots,
+    with its own blocks or, side by side, with others that wait.
+    """
     for kernel in program.kernels:
-        if kernel.grid[2] == 1 or kernel.reduce != "serial" or kernel.blocks <= slots[kernel.name]:
+        roomy = kernel.blocks <= slots[kernel.name] and not plan.overlapped
+        if kernel.grid[2] == 1 or kernel.reduce != "serial" or roomy or plan.flags_of(kernel.name).T:
             continue
         table = order_table(plan.order_of(kernel.name), kernel.grid)
         tickets = np.empty(kernel.grid, dtype=np.int64)
@@ -94,7 +126,7 @@ def _slices_out_of_order(program: Program, plan: Plan, slots: Mapping[str, int])
             reason = f"the order of {kernel.name} hands out a split-K slice before the slice that it waits for"
             cycle = (
                 f"later slices of {kernel.name} fill the slots",
-                "they wait for earlier slices, which wait for a slot",
+                "they wait for earlier ones, which wait for a slot",
             )
             return Verdict(CAN_DEADLOCK, reason, cycle)
     return None

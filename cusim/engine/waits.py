@@ -14,8 +14,9 @@ from cusim.program.depends import TileDep, first_step
 from cusim.program.expr import Expr, IntArray
 from cusim.program.kernel import Kernel
 
-#: A wait of a block: position in its work (ps), semaphores first ... last - 1, and the target of each.
-Entry: TypeAlias = tuple[int, Semaphores, int, int, int]
+#: A wait of a block: position in its work (ps), semaphores first ... last - 1, the target of each, and whether it comes
+#: before the block's first loads, so that no pipeline has to be filled again after it.
+Entry: TypeAlias = tuple[int, Semaphores, int, int, int, bool]
 
 
 class WaitList:
@@ -32,7 +33,7 @@ class WaitList:
         """When every wait is satisfied, NEVER while a post is missing; remembered once it is known."""
         if self.ready_by == NEVER:
             latest = 0
-            for _, sems, first, last, target in reversed(self.entries):
+            for _, sems, first, last, target, _ in reversed(self.entries):
                 at = sems.seen_at(first, last, target)
                 if at == NEVER:
                     return NEVER
@@ -55,19 +56,21 @@ class Incoming:
 
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """Where k steps lie in a block's work: loads of step j are issued *stages* steps before it is computed."""
+    """Where k steps lie in a block's work: loads of step j are issued *stages* steps before it is computed.
 
-    entry_ps: int
-    prologue_ps: int
+    *first_load_ps* is the work before the first load, *loop_ps* that before the first step; *wait_ps* is what a wait
+    costs that is satisfied.
+    """
+
+    first_load_ps: int
+    loop_ps: int
     step_ps: int
     stages: int
     wait_ps: int
 
     def position(self, step: int) -> int:
         """Work done when the loads of the slice's *step*-th step are issued, waits not counted."""
-        if step < self.stages:
-            return self.entry_ps
-        return self.entry_ps + self.prologue_ps + (step - self.stages) * self.step_ps
+        return self.first_load_ps if step < self.stages else self.loop_ps + (step - self.stages) * self.step_ps
 
 
 #: Values evaluated at a time when wait lists are compiled.
@@ -115,7 +118,8 @@ class WaitCompiler:
         for row, col, slice_, step, place, index, target, count in table.tolist():
             entries = lists.setdefault((row, col, slice_), [])
             where = self._positions[step] + len(entries) * self._wait_ps
-            entries.append((where, self._incoming[place].semaphores, index, index + count, target))
+            sems = self._incoming[place].semaphores
+            entries.append((where, sems, index, index + count, target, step < self._kernel.stages))
         for key, entries in lists.items():
             self._cache[key] = WaitList(entries, len(entries) * self._wait_ps)
 

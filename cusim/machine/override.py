@@ -96,7 +96,7 @@ def _number(kind: Kind, text: str) -> tuple[Scalar, str]:
     if match is None:
         form = "with a unit" if kind.dimensional else "with or without a unit"
         raise UnitError(f"must be a number, {form} ({' '.join(kind.units)}), or a factor such as x2")
-    if kind.dimensional and not match[2]:
+    if kind.dimensional and not match[2] and math.isfinite(float(match[1])):
         raise UnitError(f"needs a unit: {' '.join(f'{match[1]}{unit}' for unit in kind.units)}")
     return _plain(match[1]), match[2] or kind.unit
 

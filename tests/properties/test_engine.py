@@ -13,7 +13,7 @@ from cusim.engine.cost import FULL_PIPE, BlockCost
 from cusim.engine.deadlock import waiting_cycle
 from cusim.engine.setup import slots_of
 from cusim.engine.verdict import CAN_DEADLOCK, IF_ARRIVAL, SAFE, verdict
-from cusim.policies.orders import order_table
+from cusim.policies.orders import RowOrder, order_table
 from cusim.policies.plan import Plan
 from cusim.policies.row import RowPolicy
 from cusim.policies.tile import TilePolicy
@@ -58,7 +58,8 @@ def test_every_tile_runs_exactly_once_and_tickets_follow_the_order(scene: Scene)
     if run is None:
         return
     for kernel in scene.program.kernels:
-        table = order_table(scene.plan.order_of(kernel.name), kernel.grid).tolist()
+        order = RowOrder() if scene.plan.flags_of(kernel.name).T else scene.plan.order_of(kernel.name)
+        table = order_table(order, kernel.grid).tolist()
         seen = zip(run.of(kernel.name, "r"), run.of(kernel.name, "c"), run.of(kernel.name, "z"), strict=True)
         assert [list(tile) for tile in seen] == table
         assert run.of(kernel.name, "ticket") == list(range(kernel.blocks))
@@ -251,7 +252,7 @@ def test_no_run_does_more_than_slots_pipes_and_memory_can(scene: Scene) -> None:
 def test_the_same_scene_gives_the_same_bytes(scene: Scene) -> None:
     first, second = scene.run(stuck=True), scene.run(stuck=True)
     assert first.total == second.total
-    assert first.finished.now_ps == second.finished.now_ps
+    assert first.finished.last_ps == second.finished.last_ps
     assert all(
         pickle.dumps(column.tolist()) == pickle.dumps(second.trace.tables[label][name].tolist())
         for label, table in first.trace.tables.items()

@@ -120,12 +120,12 @@ def seen(run: Ran) -> int:
 
 
 def test_after_a_wait_the_pipeline_refills() -> None:
-    """One load round trip with R; without it, the other operand's share of one more."""
+    """The first loads come after the wait, one round trip; without R, with the other operand's share of one more."""
     left = {}
     for flags in (Flags(R=True), Flags()):
         program = one_reader(2, stages=4)
         machine = tiny(3, "launch.event_ps=1ps", "block.load_ps=800ps")
-        costs = {"a": cost(TILE), "b": cost(1000)}
+        costs = {"a": cost(TILE), "b": cost(1000, prologue=800)}
         run = ran(program, machine, plan(program, policy=RowPolicy(), flags=flags), costs)
         assert run.of("b", "wait_total") == [TILE - 1]
         left[str(flags)] = run.of("b", "left")[0]

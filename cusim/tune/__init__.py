@@ -1,0 +1,1 @@
+"""Choosing: the plans worth comparing with, found by prediction."""

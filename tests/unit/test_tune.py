@@ -1,0 +1,124 @@
+"""Where time goes, how far a gain carries, and the strongest stream order."""
+
+from __future__ import annotations
+
+import pytest
+
+import cusim
+from cusim.machine.machine import Machine
+from cusim.policies.plan import Plan
+from cusim.program.kernel import Measured
+from cusim.program.program import Program
+from cusim.tune.break_even import LONGEST_PS, gain_ends_after, seen_within_ps
+from cusim.tune.strongest import strongest_stream
+from cusim.tune.why import breakdown
+from cusim.workloads.defaults import architecture_of
+
+
+@pytest.fixture(scope="module")
+def machine() -> Machine:
+    return cusim.load_machine("h200")
+
+
+def planned(policy: str, m: int = 768) -> tuple[Program, Plan]:
+    choice = cusim.build_workload("gpt3-mlp", "h200", m=m).choice(policy)
+    return choice.program, cusim.build_plan(choice.program, policy=policy, order=choice.order, flags=choice.flags)
+
+
+@pytest.mark.parametrize("policy", ["stream", "row", "tile"])
+@pytest.mark.parametrize("m", [512, 768])
+def test_parts_sum_to_the_total(machine: Machine, policy: str, m: int) -> None:
+    program, plan = planned(policy, m)
+    found = breakdown(program, machine, plan)
+    assert found is not None
+    assert sum(part.ps for part in found.parts) == found.total_ps == cusim.predict(program, machine, plan).total_ps  # type: ignore[union-attr]
+
+
+def test_a_cause_that_is_made_larger_takes_the_time(machine: Machine) -> None:
+    """Ten times the launch gap of stream order's two kernels lands in the part for launches, and nowhere else."""
+    program, plan = planned("stream")
+    slow = cusim.with_overrides(machine, ["machine.launch.gap_ps=14.2us"])
+    before, after = breakdown(program, machine, plan), breakdown(program, slow, plan)
+    assert before is not None
+    assert after is not None
+    moved = {b.cause: a.ps - b.ps for a, b in zip(after.parts, before.parts, strict=True) if a.ps != b.ps}
+    assert moved == {"launches and placement": 2 * (14_200_000 - machine.launch.gap_ps)}
+
+
+def test_what_blocks_wait_for_is_named_by_dependence(machine: Machine) -> None:
+    program, plan = planned("row", 512)
+    found = breakdown(program, machine, plan)
+    assert found is not None
+    waited = {part.cause: part.ps for part in found.parts}["waiting for up>down"]
+    assert waited > 50_000_000  # nearly a round of down stands still behind the rows of up
+
+
+def test_a_hang_has_no_parts(machine: Machine) -> None:
+    one = cusim.with_overrides(machine, ["machine.sms=1", "machine.launch.event_ps=0us"])
+    program, _ = planned("row")
+    assert breakdown(program, one, cusim.build_plan(program, policy="row", launch="none")) is None
+
+
+def test_the_latency_that_eats_the_gain_is_where_the_totals_meet(machine: Machine) -> None:
+    program, plan = planned("row")
+    stream = cusim.predict(*[planned("stream")[0], machine, planned("stream")[1]])
+    assert isinstance(stream, cusim.Prediction)
+    seen = seen_within_ps(program, machine, plan, stream.total_ps)
+    assert seen is not None
+    assert seen < LONGEST_PS
+    for late, gains in ((seen, True), (seen + 20_000, False)):
+        slow = cusim.with_overrides(machine, [f"machine.sync.visible_ps={late - machine.sync.post_ps}ps"])
+        result = cusim.predict(program, slow, plan)
+        assert isinstance(result, cusim.Prediction)
+        assert (result.total_ps < stream.total_ps) is gains
+
+
+def test_no_latency_helps_a_plan_that_loses(machine: Machine) -> None:
+    program, plan = planned("row", 512)
+    assert seen_within_ps(program, machine, plan, 1) is None
+
+
+def test_a_gain_that_comes_and_goes_ends_at_its_last_size() -> None:
+    gains = {256: 0.0, 512: 20.0, 768: 1.0, 1024: 5.0, 1280: 0.0}
+    assert gain_ends_after(gains.__getitem__, sorted(gains), 2.0) == 1024
+    assert gain_ends_after(gains.__getitem__, sorted(gains), 30.0) is None
+
+
+def test_the_strongest_stream_order_is_no_worse_than_any_given_one(machine: Machine) -> None:
+    program, plan = planned("stream")
+    found = strongest_stream(program, machine, architecture_of("h200"))
+    best, given = (cusim.predict(p, machine, chosen) for p, chosen in ((found.program, found.plan), (program, plan)))
+    assert isinstance(best, cusim.Prediction)
+    assert isinstance(given, cusim.Prediction)
+    assert best.total_ps <= given.total_ps
+    assert 0 < found.predicted <= found.candidates
+
+
+def test_bounds_skip_no_better_candidate(machine: Machine) -> None:
+    """Every candidate of one kernel, predicted without a bound, finds the same time."""
+    from dataclasses import replace
+
+    from cusim.tune.strongest import _best, _options
+
+    program, _ = planned("stream", 512)
+    rule, kernel = architecture_of("h200"), program.kernels[0]
+    times = []
+    for cut, order in _options(kernel, rule):
+        alone = replace(program, kernels=(replace(cut, reads=()),))
+        result = cusim.predict(alone, machine, Plan(order={cut.name: order}))
+        assert isinstance(result, cusim.Prediction)
+        times.append(result.total_ps)
+    best = _best(kernel, program, machine, rule)
+    alone = replace(program, kernels=(replace(best.kernel, reads=()),))
+    chosen = cusim.predict(alone, machine, Plan(order={kernel.name: best.order}))
+    assert isinstance(chosen, cusim.Prediction)
+    assert chosen.total_ps == min(times)
+
+
+def test_measured_kernels_keep_their_tile(machine: Machine) -> None:
+    from dataclasses import replace
+
+    program, _ = planned("stream")
+    up = replace(program.kernels[0], cost=Measured(280_000_000, "h200", program.kernels[0].gemm))
+    found = strongest_stream(replace(program, kernels=(up, program.kernels[1])), machine, architecture_of("h200"))
+    assert found.program.kernels[0] == up
