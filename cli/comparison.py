@@ -9,21 +9,20 @@ from typing import Any
 
 import click
 
-from cli.inputs import Axes, read_axes
+from cli.asked import Asked, read_asked
+from cli.forms import form_of, rendered
+from cli.inputs import gathered
 from cli.options import DEFAULT_MACHINE
-from cli.output import Progress, answer, check_place, note, write_text, wrote
-from cli.plans import Combinations, PlanWords, contenders_of
-from cli.subject import Sizes, read_subject
+from cli.output import Progress, answer, check_place, columns, note, write_text, wrote
+from cli.plans import Combinations, contenders_of
+from cli.subject import blaming
 from cusim.engine.predict import predict
+from cusim.errors import Problems
 from cusim.machine.machine import Machine
 from cusim.report.advice import wave_notes
-from cusim.report.csv import csv_text
-from cusim.report.json import json_text
 from cusim.report.rows import Contender, Dispatch, Outcome, Report, compare
-from cusim.report.text import markdown_lines, text_lines
+from cusim.report.text import text_lines
 
-#: Forms of the document by the suffix of the file that takes it.
-FORMS = {".json": "json", ".csv": "csv", ".md": "md", ".txt": "text"}
 _MOST_SKIPPED = 6
 
 
@@ -35,58 +34,50 @@ class Case:
     machine: Machine
     dispatch: Dispatch
     seed: int
+    source: str
 
 
 def print_comparison(workload: str, given: Mapping[str, Any]) -> bool:
     """Runs everything that the options ask for and prints it; True when a row deadlocked."""
-    form, output, unit, quiet = given["form"], given["output"], given["time_unit"], given["quiet"]
-    check_place(output, () if form else tuple(FORMS))
-    cases, skipped = _cases(workload, read_axes(given), PlanWords.of(given))
+    output, unit, quiet = given["output"], given["time_unit"], given["quiet"]
+    problems = Problems("the command line")
+    form = form_of(given, problems)
+    gathered(problems, check_place, output)
+    cases, skipped = _cases(read_asked(workload, given, problems))
     reports = _run(cases, quiet=quiet)
-    if form is None:
-        answer(text_lines(reports, unit))
+    table = not (given["json"] or given["csv"] or given["md"])
+    if table:
+        answer(text_lines(reports, unit, columns()))
     elif output is None:
-        click.echo(rendered(reports, form, unit), nl=False)
+        click.echo(rendered(reports, form or "text", unit), nl=False)
     if output is not None:
-        write_text(output, rendered(reports, form or FORMS[output.suffix.lower()], unit))
+        write_text(output, rendered(reports, form or "text", unit))
         wrote(output, quiet=quiet)
     note(_notes(given, reports, skipped), quiet=quiet)
     return any(report.deadlocked for report in reports)
 
 
-def rendered(reports: Sequence[Report], form: str, time_unit: str) -> str:
-    """The document in one of :data:`FORMS`, with a final newline."""
-    if form == "json":
-        return json_text(reports)
-    if form == "csv":
-        return csv_text(reports)
-    if form == "md":
-        return "\n".join(markdown_lines(reports, time_unit)) + "\n"
-    return "\n".join(line.text for line in text_lines(reports, time_unit)) + "\n"
-
-
-def _cases(workload: str, axes: Axes, typed: PlanWords) -> tuple[list[Case], list[str]]:
+def _cases(asked: Asked) -> tuple[list[Case], list[str]]:
     """A case for each machine, m, dispatch and seed; tiles and split-K compete within a case."""
     cases: list[Case] = []
     skipped: list[str] = []
+    axes = asked.axes
     for setting, m in itertools.product(axes.machines, axes.ms):
-        subjects = [
-            read_subject(workload, setting.machine, Sizes(m, tile, split))
-            for tile, split in itertools.product(axes.tiles, axes.splits)
-        ]
-        found = [contenders_of(subject, typed) for subject in subjects]
+        subjects = asked.subjects_of(setting, m)
+        found = [contenders_of(subject, asked.typed) for subject in subjects]
         skipped += _reasons(found)
         contenders = tuple(contender for part in found for contender in part.contenders)
         machine = setting.apply(subjects[0].overrides)
         rest = itertools.product(axes.dispatches, axes.seeds)
-        cases += [Case(contenders, machine, dispatch, seed) for dispatch, seed in rest]
+        cases += [Case(contenders, machine, dispatch, seed, subjects[0].source) for dispatch, seed in rest]
     return cases, list(dict.fromkeys(skipped))
 
 
 def _reasons(found: Sequence[Combinations]) -> Iterator[str]:
     for part in found:
         for words, error in part.skipped:
-            yield f"left out {words}: {'; '.join(problem.why for problem in error.problems)}"
+            # Kernels that refuse for the same reason say it once.
+            yield f"left out {words}: {'; '.join(dict.fromkeys(problem.why for problem in error.problems))}"
 
 
 def _run(cases: Sequence[Case], *, quiet: bool) -> list[Report]:
@@ -97,12 +88,14 @@ def _run(cases: Sequence[Case], *, quiet: bool) -> list[Report]:
         return predict(program, machine, plan, **how)
 
     try:
-        return [
-            compare(case.contenders, case.machine, dispatch=case.dispatch, seed=case.seed, predict=counted)
-            for case in cases
-        ]
+        return [_compared(case, counted) for case in cases]
     finally:
         progress.close()
+
+
+def _compared(case: Case, counted: Any) -> Report:
+    with blaming(case.contenders[0].program.name, case.source):
+        return compare(case.contenders, case.machine, dispatch=case.dispatch, seed=case.seed, predict=counted)
 
 
 def _notes(given: Mapping[str, Any], reports: Sequence[Report], skipped: Sequence[str]) -> Iterator[str]:
@@ -110,8 +103,8 @@ def _notes(given: Mapping[str, Any], reports: Sequence[Report], skipped: Sequenc
         yield f"machine {DEFAULT_MACHINE}, since --machine names none"
     shown = skipped[:_MOST_SKIPPED]
     yield from shown
-    if len(skipped) > len(shown):
-        yield f"left out {len(skipped) - len(shown)} more combinations that are not legal"
+    if more := len(skipped) - len(shown):
+        yield f"left out {more} more {'combination that is' if more == 1 else 'combinations that are'} not legal"
     yield from dict.fromkeys(text for report in reports for text in report.notes)
     if len(reports) == 1:
         yield from wave_notes(reports[0])

@@ -9,18 +9,19 @@ from pathlib import Path
 from typing import Any
 
 from cli.inputs import Axes, read_axes
-from cli.output import note
+from cli.output import columns, note
 from cli.subject import Sizes, read_subject
 from cusim.errors import Problems, did_you_mean, refuse
 from cusim.machine.load import load_machine, machine_names
 from cusim.machine.machine import SCHEMA as MACHINE_SCHEMA
+from cusim.machine.write import machine_to_toml
 from cusim.policies.registry import policy_names
 from cusim.report.catalogue import catalogue_lines, policy_lines
+from cusim.report.line import Line
 from cusim.report.machine_text import difference_lines, machine_lines
 from cusim.report.program_text import program_lines
-from cusim.report.text import Line
 from cusim.report.trace import shape_in
-from cusim.report.trace_text import meta_lines, trace_table
+from cusim.report.trace_text import trace_lines
 from cusim.workloads import workload_names
 
 _TRACES = (".npz", ".csv")
@@ -88,7 +89,7 @@ def _check_options(kind: str, given: Mapping[str, Any]) -> None:
         "split_k": ("workload",),
         "machine": ("workload", "program"),
         "settings": ("workload", "program", "machine"),
-        "toml": ("workload", "program"),
+        "toml": ("workload", "program", "machine"),
         "diff": ("machine",),
     }
     problems = Problems("the command line")
@@ -102,6 +103,8 @@ def _check_options(kind: str, given: Mapping[str, Any]) -> None:
 def _machine(what: str, given: Mapping[str, Any]) -> list[Line]:
     axes = _single({**given, "machine": (what,)})
     machine = axes.machines[0].apply()
+    if given["toml"]:
+        return _verbatim(machine_to_toml(machine))
     if given["diff"]:
         return difference_lines(machine, load_machine(given["diff"]))
     return machine_lines(machine)
@@ -114,10 +117,16 @@ def _program(what: str, given: Mapping[str, Any]) -> list[Line]:
     if given["toml"]:
         from cusim.program.toml_write import program_to_toml
 
-        return [Line(line) for line in program_to_toml(subject.program).rstrip("\n").split("\n")]
+        shipped = subject.workload.text if subject.workload else ""
+        return _verbatim(shipped or program_to_toml(subject.program))
     source = subject.workload.source if subject.workload else ""
     choices = {policy: subject.choice(policy) for policy in ("stream", "row", "tile", "batched:2")}
-    return program_lines(subject.program, setting.apply(subject.overrides), choices, source)
+    return program_lines(subject.program, setting.apply(subject.overrides), choices, source, columns())
+
+
+def _verbatim(text: str) -> list[Line]:
+    """The lines of a file, which are never folded."""
+    return [Line(line) for line in text.rstrip("\n").split("\n")]
 
 
 def _single(given: Mapping[str, Any]) -> Axes:
@@ -139,4 +148,4 @@ def _trace_lines(path: Path, *, quiet: bool) -> list[Line]:
     shape, guessed = shape_in(trace, str(path))
     if guessed:
         note([f"{path} does not say {', '.join(guessed)}"], quiet=quiet)
-    return [*map(Line, meta_lines(trace.meta)), Line(""), *trace_table(trace, shape)]
+    return trace_lines(trace, shape)

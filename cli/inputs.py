@@ -53,16 +53,27 @@ class Axes:
 def read_axes(given: Mapping[str, Any]) -> Axes:
     """The axes that the options :data:`AXES` spell; InputError with everything that is wrong in any of them."""
     problems = Problems("the command line")
-    axes = Axes(
+    axes = gather_axes(given, problems)
+    problems.raise_if_any()
+    return axes
+
+
+def gather_axes(given: Mapping[str, Any], problems: Problems) -> Axes:
+    """As :func:`read_axes`, mistakes recorded; an axis of which nothing is right has what it has when not given."""
+    return Axes(
         tuple(integers("--m", given["m"], problems)) or (None,),
         tuple(words(given["tile"])) or (None,),
         tuple(v for text in given["split_k"] for v in values_of("--split-k", text, problems)) or (None,),
-        tuple(_machines(given["machine"], given["settings"], problems)),
-        tuple(_dispatches(given["dispatch"], problems)),
+        tuple(_machines(given["machine"], given["settings"], problems)) or (_default_setting(),),
+        tuple(_dispatches(given["dispatch"], problems)) or ("arrival",),
         tuple(integers("--seed", given["seed"], problems, least=0)) or (0,),
     )
-    problems.raise_if_any()
-    return axes
+
+
+def _default_setting() -> Setting:
+    from cusim.machine.load import load_machine
+
+    return Setting(load_machine(DEFAULT_MACHINE))
 
 
 def gathered(problems: Problems, make: Callable[..., T], *given: Any) -> T | None:
@@ -71,12 +82,15 @@ def gathered(problems: Problems, make: Callable[..., T], *given: Any) -> T | Non
         return make(*given)
     except InputError as error:
         for problem in error.problems:
-            problems.add(_key(error.source, problem.key), problem.given, problem.why)
+            problems.add(option_key(error.source, problem.key), problem.given, problem.why)
         return None
 
 
-def _key(source: str, key: str) -> str:
+def option_key(source: str, key: str) -> str:
     """Where a mistake stands: the option alone if the key only repeats it, else the file or option and the key."""
+    if source.startswith("workload"):
+        known = {"workload": "WORKLOAD", "architecture": "--machine (its arch)"}
+        return known.get(key, f"--{key.replace('_', '-')}")
     if source.startswith("--"):
         return source if key == source.lstrip("-") else f"{source} {key}"
     return key if source == "the command line" else f"{source}: {key}"

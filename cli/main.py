@@ -20,15 +20,17 @@ VERBS = {
         "cli.predict",
         "Predict how long each synchronisation policy takes; compare with stream order.",
     ),
-    "run": ("cli.run", "Run one plan on the simulated GPU and keep its trace."),
+    "run": ("cli.run", "Simulate one plan and keep its trace."),
     "plot": ("cli.plot", "Draw a trace as a timeline of blocks, or a prediction as bars."),
     "export": ("cli.export", "Export a trace for a trace viewer such as Perfetto."),
     "import": ("cli.import_", "Turn a profiler's report into a program file."),
+    "reproduce": ("cli.reproduce", "Put a paper's claims beside what the model says of them."),
+    "validate": ("cli.validate", "Judge predictions against published times, beside simple rules."),
     "show": ("cli.show", "List or detail workloads, policies, machines and traces."),
     "doctor": ("cli.doctor", "Report versions, name clashes and what the GPU backend would find."),
 }
 #: Verbs of the design that no module provides yet.
-PLANNED = frozenset(("calibrate", "validate", "reproduce", "tune", "compile"))
+PLANNED = frozenset(("calibrate", "tune", "compile"))
 
 
 class Verbs(click.Group):

@@ -32,7 +32,7 @@ def machine_options(verb: Verb) -> Verb:
     """``--machine`` and ``--set``."""
     for option in (
         click.option("--set", "settings", metavar="KEY=VALUE", multiple=True,
-                     help="What-if: replace a number of the machine, such as machine.sms=108 or post_ps=900ns."),
+                     help="What-if: a number of the machine, such as machine.sms=108, post_ps=900ns or post_ps=x10."),
         click.option("--machine", metavar="NAME|FILE", multiple=True,
                      help=f"Machine, by name or file.  [default: {DEFAULT_MACHINE}]"),
     ):  # fmt: skip

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO, TextIO
 
 import click
 
 if TYPE_CHECKING:
-    from cusim.report.text import Line
+    from cusim.report.line import Line
 
 #: How a line of each role looks on a terminal.
+_NARROWEST = 60
 _STYLES = {"head": "bold", "title": "dim", "good": "green", "bad": "red", "verdict": "bold"}
 
 
@@ -26,25 +28,39 @@ def coloured() -> bool:
     return sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
 
 
+def columns(stream: TextIO | None = None) -> int:
+    """Letters that a line on *stream* (stdout) may have: the terminal's, or 120 where it goes elsewhere."""
+    from cusim.report.line import WIDTH
+
+    watched = (stream or sys.stdout).isatty()
+    return max(_NARROWEST, shutil.get_terminal_size((WIDTH, 24)).columns) if watched else WIDTH
+
+
 def answer(lines: Sequence[Line]) -> None:
-    """Prints an answer on stdout: plain text, or the same text with colours on a terminal."""
+    """Prints an answer on stdout, folded to its width: plain text, or the same text with colours on a terminal."""
+    from cusim.report.line import fold
+
+    folded = list(fold(lines, columns()))
     if not coloured():
-        click.echo("\n".join(line.text for line in lines))
+        click.echo("\n".join(line.text for line in folded))
         return
     from rich.console import Console
     from rich.text import Text
 
     console = Console(highlight=False)
-    for line in lines:
+    for line in folded:
         console.print(Text(line.text, style=_STYLES.get(line.role, "")), soft_wrap=True)
 
 
 def note(texts: Iterable[str], *, quiet: bool = False) -> None:
-    """Advice on stderr, one line each; nothing when *quiet*."""
+    """Advice on stderr, a paragraph each; nothing when *quiet*."""
     if quiet:
         return
+    from cusim.report.line import Line, fold
+
     for text in texts:
-        click.echo(f"note: {text}", err=True)
+        for line in fold([Line(f"note: {text}", "", len("note: "))], columns(sys.stderr)):
+            click.echo(line.text, err=True)
 
 
 def wrote(path: Path, *, quiet: bool = False) -> None:

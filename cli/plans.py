@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -59,7 +60,8 @@ class _Words(NamedTuple):
 def contenders_of(subject: Subject, typed: PlanWords) -> Combinations:
     """Every combination that is legal; others are skipped, unless nothing overlapped that was asked for is left.
 
-    InputError has every unknown word at once, or the reasons of the first combination where none is legal.
+    The words are taken as checked (:func:`check_words`). InputError has the reasons of the first combination where none
+    is legal.
     """
     from cusim.report.rows import Contender
 
@@ -92,9 +94,6 @@ def _combinations(subject: Subject, typed: PlanWords) -> Iterator[_Words]:
     orders: list[str | None] = [v for text in typed.order for v in split_sweep(text, kernels)] or [None]
     flags: list[str | None] = [v for text in typed.flags for v in split_sweep(text, kernels)] or [None]
     launches: list[str | None] = [*words(typed.launch)] or [None]
-    _check_words(subject, policies, orders, flags, launches)
-    if set(policies) == {STREAM}:
-        _refuse_for_stream(typed)
     for order in orders:
         yield _Words(STREAM, order, None, None)
     rest = [launch for launch in launches if launch != STREAM]
@@ -103,44 +102,47 @@ def _combinations(subject: Subject, typed: PlanWords) -> Iterator[_Words]:
             yield from itertools.starmap(_Words, itertools.product([policy], orders, flags, rest))
 
 
-def _refuse_for_stream(typed: PlanWords) -> None:
-    """Raises InputError for flags and launches that only overlapped plans have."""
-    problems = Problems("the command line")
-    for option, texts in (("--flags", typed.flags), ("--launch", typed.launch)):
-        if texts and set(words(texts)) - {STREAM, "-"}:
-            problems.add(option, ",".join(texts), "stream order has no waits that this could change; leave it out")
-    problems.raise_if_any()
+def check_words(subject: Subject | None, typed: PlanWords, problems: Problems) -> None:
+    """Records every word that means nothing, before any combination is judged.
 
-
-def _check_words(
-    subject: Subject,
-    policies: Sequence[str],
-    orders: Sequence[str | None],
-    flags: Sequence[str | None],
-    launches: Sequence[str | None],
-) -> None:
-    """Raises InputError for every word that means nothing, before any combination is judged."""
-    from cusim.policies.flags import parse_flags
-    from cusim.policies.registry import is_assignment, parse_assignment, parse_launch, parse_names, parse_order
+    Without a *subject*, values by the name of a kernel or dependence cannot be judged, and the rest can.
+    """
+    from cusim.policies.registry import parse_assignment, parse_launch, split_sweep
     from cusim.program.depends import dependences
 
-    problems = Problems("the command line")
-    deps = dependences(subject.program)
-    kernels = [kernel.name for kernel in subject.program.kernels]
+    deps = dependences(subject.program) if subject else ()
+    named = [dep.name for dep in deps]
+    policies = [value for text in typed.policy for value in split_sweep(text, named)]
     for policy in policies:
-        if policy != STREAM:
+        if policy != STREAM and (subject or _plain(policy)):
             gathered(problems, parse_assignment, policy, deps)
-    parsers: tuple[tuple[str, Sequence[str | None], Callable[[str], object]], ...]
-    parsers = (("--order", orders, parse_order), ("--flags", flags, parse_flags))
+    _check_by_kernel(subject, typed, problems)
+    for launch in words(typed.launch):
+        gathered(problems, parse_launch, launch)
+    if set(policies) == {STREAM}:
+        for option, texts in (("--flags", typed.flags), ("--launch", typed.launch)):
+            if texts and set(words(texts)) - {STREAM, "-"}:
+                problems.add(option, ",".join(texts), "stream order has no waits that this could change; leave it out")
+
+
+def _check_by_kernel(subject: Subject | None, typed: PlanWords, problems: Problems) -> None:
+    from cusim.policies.flags import parse_flags
+    from cusim.policies.registry import is_assignment, parse_names, parse_order, split_sweep
+
+    kernels = [kernel.name for kernel in subject.program.kernels] if subject else []
+    parsers: tuple[tuple[str, Sequence[str], Callable[[str], object]], ...]
+    parsers = (("--order", typed.order, parse_order), ("--flags", typed.flags, parse_flags))
     for option, texts, parse in parsers:
-        for text in filter(None, texts):
+        for text in (value for given in texts for value in split_sweep(given, kernels)):
             if is_assignment(text, kernels):
                 gathered(problems, parse_names, option, text, kernels, parse)
-            else:
+            elif subject or _plain(text):
                 gathered(problems, parse, text)
-    for launch in filter(None, launches):
-        gathered(problems, parse_launch, launch)
-    problems.raise_if_any()
+
+
+def _plain(text: str) -> bool:
+    """True for a value that names no kernel or dependence."""
+    return not re.search(r">|:(?!\d+$)", text)
 
 
 def _plan(subject: Subject, combination: _Words) -> Plan:

@@ -1,4 +1,4 @@
-"""``cusim plot``: a trace as a timeline of blocks, or a prediction as bars."""
+"""``cusim plot``: a trace as a timeline of blocks, a prediction as bars, or a sweep over m as lines."""
 
 from __future__ import annotations
 
@@ -29,6 +29,8 @@ from cli.options import FILE, quiet_option
 @quiet_option
 def command(source: Path, **given: Any) -> None:
     """Draw a trace (.npz, .csv) as a timeline of blocks, or a report (.json) as bars.
+
+    A report that sweeps m is drawn as lines over m: time above, gain below, or what --kind says.
 
     \b
     cusim run gpt3-mlp --m 768 --policy row -o row.npz && cusim plot row.npz --sm 0:16

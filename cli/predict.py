@@ -14,9 +14,9 @@ from cli.options import FILE, machine_options, plan_options, quiet_option, workl
 @workload_argument
 @machine_options
 @plan_options
-@click.option("--json", "form", flag_value="json", help="One JSON document (cusim.predict/1).")
-@click.option("--csv", "form", flag_value="csv", help="One CSV line a row, times in ns.")
-@click.option("--md", "form", flag_value="md", help="Markdown tables.")
+@click.option("--json", is_flag=True, help="One JSON document (cusim.predict/1).")
+@click.option("--csv", is_flag=True, help="One CSV line a row, times in ns.")
+@click.option("--md", is_flag=True, help="Markdown tables.")
 @click.option(
     "-o",
     "--output",

@@ -10,18 +10,20 @@ from cli.exits import DEADLOCK, NO_GPU
 from cli.options import FILE, machine_options, plan_options, quiet_option, workload_argument
 
 
-@click.command(name="run", short_help="Run one plan on the simulated GPU and keep its trace.")
+@click.command(name="run", short_help="Simulate one plan and keep its trace.")
 @workload_argument
 @machine_options
 @plan_options
 @click.option("-o", "--output", type=FILE, metavar="FILE", help="Write the trace to FILE (.npz or .csv).")
-@click.option("--gpu", is_flag=True, help="Not in this version, which simulates only.")
+@click.option("--gpu", is_flag=True, help="Run on a GPU instead: not part of this version; says what is missing.")
 @quiet_option
 @click.pass_context
 def command(ctx: click.Context, /, workload: str | None, gpu: bool, **given: Any) -> None:
-    """Run WORKLOAD once under one plan on the simulated GPU; print a summary and keep the trace.
+    """Simulate WORKLOAD under one plan, print where the time went, and keep the trace with -o.
 
-    Without --policy the plan is row semaphores in row order, or stream order where nothing depends.
+    WORKLOAD is a shipped workload (`cusim show`) or a program in a TOML file; - reads standard input.
+    Every option takes one value: `cusim predict` compares several. Without --policy the plan is row
+    semaphores with the workload's own order and flags, or stream order where nothing depends.
 
     \b
     cusim run gpt3-mlp --m 768 --policy row -o row.npz

@@ -15,7 +15,9 @@ from cli.options import machine_options, quiet_option
 @click.option("--tile", metavar="MxNxK", multiple=True, help="Tile of the workload shown.")
 @click.option("--split-k", metavar="Z", multiple=True, help="Split-K slices of the workload shown.")
 @machine_options
-@click.option("--toml", is_flag=True, help="Print the program as TOML, to change and give to `cusim predict`.")
+@click.option(
+    "--toml", is_flag=True, help="Print the program or the machine as TOML, to change and give back as a file."
+)
 @click.option("--diff", metavar="B", help="Show only where machine B differs.")
 @quiet_option
 def command(what: str | None, **given: Any) -> None:
@@ -25,6 +27,7 @@ def command(what: str | None, **given: Any) -> None:
     cusim show                        what there is
     cusim show h200                   a machine: each number, its unit, status and source
     cusim show h200 --diff a100       where two machines differ
+    cusim show h200 --toml            the same machine as a file of your own
     cusim show gpt3-mlp --m 768       kernels, dependences, and what each policy waits for
     cusim show gpt3-mlp --toml        the same program as a file of your own
     cusim show row.npz                a trace: where it comes from and where its time went

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import functools
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
-from cusim.errors import Problems
+from cusim.errors import InputError, Problems
 
 if TYPE_CHECKING:
     from cusim.machine.machine import Machine
@@ -34,6 +36,8 @@ class Subject:
 
     program: Program
     workload: Workload | None = None
+    #: What errors call it: the file as it was given, or the workload's name.
+    source: str = ""
 
     @property
     def overrides(self) -> tuple[str, ...]:
@@ -54,7 +58,7 @@ class Subject:
 def read_subject(given: str, machine: Machine, sizes: Sizes) -> Subject:
     """The shipped workload *given* as *machine* runs it, or the program of a TOML file (``-``: standard input)."""
     if is_file(given):
-        return Subject(_file(given, sizes))
+        return Subject(_file(given, sizes), source="standard input" if given == "-" else given)
     from cusim.workloads import build_workload
     from cusim.workloads.defaults import architecture_of
 
@@ -63,7 +67,18 @@ def read_subject(given: str, machine: Machine, sizes: Sizes) -> Subject:
     workload = build_workload(
         given, machine.name, m=sizes.m, tile=sizes.tile, split_k=sizes.split_k, architecture=architecture
     )
-    return Subject(workload.program, workload)
+    return Subject(workload.program, workload, given)
+
+
+@contextmanager
+def blaming(program: str, source: str) -> Iterator[None]:
+    """Errors that name the program *program* name its *source* instead, which is where the user finds it."""
+    try:
+        yield
+    except InputError as error:
+        if error.source != program:
+            raise
+        raise InputError(source, error.problems) from None
 
 
 def is_file(given: str) -> bool:
@@ -80,11 +95,11 @@ def _file(given: str, sizes: Sizes) -> Program:
             problems.add(option, value, f"only shipped workloads take it; {given} says its own sizes")
     problems.raise_if_any()
     if given == "-":
-        return parse_program(_standard_input(), "standard input", "stdin")
+        return parse_program(_whole(sys.stdin), "standard input", "stdin")
     return load_program(Path(given))
 
 
-@functools.cache
-def _standard_input() -> str:
+@functools.lru_cache(maxsize=1)
+def _whole(stream: TextIO) -> str:
     """All of standard input, which can be read only once though a sweep asks for it again."""
-    return sys.stdin.read()
+    return stream.read()

@@ -7,9 +7,11 @@ from collections.abc import Iterable
 
 from cusim.errors import Problems
 
-#: More values than this on one option is taken for a slip.
-MOST_VALUES = 1000
+#: More values than this on one option is taken for a slip; in a range without a step, more than the second.
+MOST_VALUES, MOST_WITHOUT_STEP = 1000, 100
 _RANGE = re.compile(r"(-?\d+):(-?\d+)(?::(-?\d+))?")
+#: A range of a setting: its numbers may share a unit, which stands at the end.
+_UNIT_RANGE = re.compile(r"(-?\d+:-?\d+(?::-?\d+)?)([A-Za-z%/]*)")
 
 
 def words(texts: Iterable[str]) -> list[str]:
@@ -48,6 +50,10 @@ def _range(option: str, word: str, match: re.Match[str], problems: Problems) -> 
     if step < 1 or stop < start:
         problems.add(option, word, "a range is start:stop:step with start <= stop and a step of 1 or more")
         return []
+    if match[3] is None and (stop - start) // step >= MOST_WITHOUT_STEP:
+        wide = start if start > 0 and (stop - start) // start < MOST_WITHOUT_STEP else -(-(stop - start) // 8)
+        problems.add(option, word, f"{stop - start + 1} values; step missing? {start}:{stop}:{wide}")
+        return []
     if (stop - start) // step >= MOST_VALUES:
         problems.add(option, word, f"more than {MOST_VALUES} values")
         return []
@@ -55,9 +61,10 @@ def _range(option: str, word: str, match: re.Match[str], problems: Problems) -> 
 
 
 def values_of(option: str, text: str, problems: Problems) -> list[str]:
-    """Values of one setting, as text: a list ``a,b``, or a range of whole numbers spelled out."""
+    """Values of one setting, as text: a list ``a,b``, or a range of whole numbers spelled out (``1:5:2us``)."""
     found: list[str] = []
     for word in words([text]):
-        match = _RANGE.fullmatch(word)
-        found += [str(value) for value in _range(option, word, match, problems)] if match else [word]
+        numbers, unit = match.groups() if (match := _UNIT_RANGE.fullmatch(word)) else ("", "")
+        span = _RANGE.fullmatch(numbers)
+        found += [f"{value}{unit}" for value in _range(option, word, span, problems)] if span else [word]
     return found

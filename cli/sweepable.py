@@ -19,7 +19,7 @@ def sweepable_lines(workload: str | None) -> list[str]:
         ["--tile", "MxNxK, or one a kernel: 128x256x64+64x256x64", "the workload's own"],
         ["--split-k", "whole numbers, or one a kernel: 2+1", "the workload's own"],
         ["--machine", f"{' '.join(machine_names())}, or a file", DEFAULT_MACHINE],
-        ["--set", "KEY=VALUE, keys as in `cusim show MACHINE`", "nothing"],
+        ["--set", "KEY=VALUE or KEY=xFACTOR, keys as in `cusim show MACHINE`", "nothing"],
         ["--policy", f"stream {' '.join(policy_names())}", ",".join(DEFAULT_POLICIES)],
         ["--order", "row column group:G, or a .json table", "the workload's, else row"],
         ["--flags", "letters of WRTA, or -", "the workload's, else R for tile"],

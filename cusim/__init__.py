@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from cusim.program.depends import dependences as dependences
     from cusim.program.program import Program as Program
     from cusim.program.toml_read import load_program as load_program
+    from cusim.report.rows import compare as compare
     from cusim.trace.formats import read_trace as read_trace
     from cusim.trace.formats import write_trace as write_trace
     from cusim.trace.trace import Trace as Trace
@@ -46,6 +47,7 @@ _HOMES = {
     "Verdict": "cusim.engine.result",
     "build_plan": "cusim.policies.registry",
     "build_workload": "cusim.workloads",
+    "compare": "cusim.report.rows",
     "dependences": "cusim.program.depends",
     "load_machine": "cusim.machine.load",
     "load_program": "cusim.program.toml_read",

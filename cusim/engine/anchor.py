@@ -43,7 +43,12 @@ def _anchor(program: Program, kernel: Kernel, machine: Machine, plan: Plan) -> B
     alone = Program((replace(kernel, reads=(), persistent=False),), program.buffers, name=kernel.name)
     per_sm = kernel_occupancy(kernel, home).blocks_per_sm
     if per_sm == 0:
-        raise refuse(program.name, f"{kernel.name}.measured_on", cost.measured_on, "no SM of it can hold this block")
+        raise refuse(
+            program.name,
+            f"kernel[{program.position(kernel.name)}].measured_on",
+            cost.measured_on,
+            "no SM of it can hold this block",
+        )
     model = block_cost(kernel, home, order_table(order, kernel.grid), per_sm)
     resident = min(kernel.blocks, per_sm * home.limits.sms)
 
@@ -54,7 +59,7 @@ def _anchor(program: Program, kernel: Kernel, machine: Machine, plan: Plan) -> B
 
     if miss(1) > 0:
         why = f"shorter than the fixed costs of its blocks on {home.name}"
-        raise refuse(program.name, f"{kernel.name}.time_us", cost.time_ps / 1e6, why)
+        raise refuse(program.name, f"kernel[{program.position(kernel.name)}].time_us", cost.time_ps / 1e6, why)
     step = _root(miss, max(2, cost.time_ps // kernel.slice_steps))
     if home is machine:
         return _with_step(model, step, home, resident)
@@ -105,4 +110,6 @@ def _machine(program: Program, kernel: Kernel, name: str) -> Machine:
         return load_machine(name)
     except InputError:
         known = f"allowed: the machine at hand or {' '.join(machine_names())}"
-        raise refuse(program.name, f"{kernel.name}.measured_on", name, f"unknown machine; {known}") from None
+        raise refuse(
+            program.name, f"kernel[{program.position(kernel.name)}].measured_on", name, f"unknown machine; {known}"
+        ) from None

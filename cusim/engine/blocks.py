@@ -10,7 +10,7 @@ from simpy.events import Timeout
 
 from cusim.engine.clock import Clock
 from cusim.engine.cost import FULL_PIPE
-from cusim.engine.lane import Lane, Sm
+from cusim.engine.lane import NO_LOAD, Lane, Sm
 from cusim.engine.run import KernelRun
 from cusim.engine.semaphore import NEVER
 from cusim.engine.shared import Shared
@@ -53,11 +53,11 @@ class Blocks:
         lane.run = run
         lane.working = True
         lane.since = at  # an older time would count as progress if the SM's speed changes now
-        self._join(lane, run)
+        lane.load = NO_LOAD
         self._begin(lane, run, at)
 
     def _begin(self, lane: Lane, run: KernelRun, at: int) -> None:
-        """Takes the next ticket; the lane's load and draw are already counted."""
+        """Takes the next ticket in a lane whose load counts what its last block, if any, asked for."""
         ticket = run.next_ticket
         run.next_ticket = ticket + 1
         if run.next_ticket == run.blocks and run.to_place:
@@ -75,6 +75,12 @@ class Blocks:
             waits = run.waits_of(ticket)
             lane.waits = waits
             lane.work = run.work[run.slices[ticket]] + waits.extra_ps
+        load = run.load_of(lane.work)
+        if load is not lane.load:
+            lane.sm.remove(lane.load)
+            lane.sm.add(load)
+            lane.load = load
+            self._settle(lane.sm, lane)
         self._go(lane)
 
     def retime_all(self) -> None:
@@ -119,8 +125,6 @@ class Blocks:
 
     def _at_wait(self, lane: Lane) -> None:
         """The block has come to a wait that looked unsatisfied when its event was made."""
-        run = lane.run
-        assert run is not None
         now = self.env.now
         where, sems, first, last, target, _ = lane.waits.entries[lane.stop_at]
         lane.pos = max(where, lane.pos)
@@ -132,7 +136,7 @@ class Blocks:
             return
         lane.waited_from = now
         lane.working = False
-        self._part(lane, run)
+        self._part(lane)
         if at == NEVER:
             lane.event = None
             lane.missing, lane.wake = sems.park(first, last, target, lane)
@@ -157,11 +161,21 @@ class Blocks:
         if initial:
             first_load = now
         run.late[lane.ticket] = (first_load, total + now - lane.waited_from)
-        lane.since = now if initial else now + run.overheads.refill_ps
+        if initial:
+            lane.pos += self._preloaded(run, now - lane.waited_from)
+            lane.since = now
+        else:
+            lane.since = now + run.overheads.refill_ps
         lane.next_wait = lane.stop_at + 1
         lane.working = True
-        self._join(lane, run)
+        self._join(lane)
         self._go(lane)
+
+    def _preloaded(self, run: KernelRun, stood_ps: int) -> int:
+        """Work that a block is spared because its independent operand was loaded while it stood still (flag R). Loads
+        are what it waits for later only as far as memory slows it.
+        """
+        return min(stood_ps, int(run.overheads.preload_ps * (1.0 - self.shared.factor)))
 
     def _end(self, lane: Lane) -> None:
         """The block's work is done: post, leave the slot, let the dispatcher have it."""
@@ -182,6 +196,7 @@ class Blocks:
                     if woken:
                         self._wake_all(woken)
         run.finished += 1
+        run.worked_ps += lane.work
         loops = run.loops()
         heir = run if loops else self.dispatch.heir(run)
         if heir is run:  # the common case: nothing changes but the ticket
@@ -196,7 +211,7 @@ class Blocks:
     def _leave(self, lane: Lane, run: KernelRun, heir: KernelRun | None) -> None:
         """Hands the lane to another kernel's block of the same size, or gives its room back to the SM."""
         sm = lane.sm
-        sm.remove(run.pipe_load, run.draw_l2, run.draw_hbm)
+        sm.remove(lane.load)
         if heir is not None:
             self.start(lane, heir, self.dispatch.claim(heir))
             return
@@ -231,14 +246,14 @@ class Blocks:
             if lane.missing == 0:
                 self._wake_at(lane, lane.wake)
 
-    def _join(self, lane: Lane, run: KernelRun) -> None:
-        """Adds the load and draw of a block that begins to work."""
-        lane.sm.add(run.pipe_load, run.draw_l2, run.draw_hbm)
+    def _join(self, lane: Lane) -> None:
+        """Adds the load of a block that goes on."""
+        lane.sm.add(lane.load)
         self._settle(lane.sm, lane)
 
-    def _part(self, lane: Lane, run: KernelRun) -> None:
-        """Takes out the load and draw of a block that begins to wait."""
-        lane.sm.remove(run.pipe_load, run.draw_l2, run.draw_hbm)
+    def _part(self, lane: Lane) -> None:
+        """Takes out the load of a block that begins to wait."""
+        lane.sm.remove(lane.load)
         self._settle(lane.sm, None)
 
     def _settle(self, sm: Sm, fresh: Lane | None) -> None:

@@ -21,6 +21,6 @@ def even_ps(program: Program, machine: Machine, plan: Plan) -> int:
     for run in setup.runs:
         per_sm = kernel_occupancy(run.kernel, machine).blocks_per_sm
         work = sum(run.work[slice_] for slice_ in run.slices)
-        slower = max(1.0, per_sm * run.pipe_load / FULL_PIPE)
+        slower = max(1.0, per_sm * run.load_of(run.work[0])[0] / FULL_PIPE)
         total += work * slower / (per_sm * machine.limits.sms)
     return round(total)

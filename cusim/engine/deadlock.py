@@ -14,8 +14,7 @@ def waiting_cycle(finished: Finished) -> tuple[str, ...]:
     """
     parked = [lane for sm in finished.sms for lane in sm.lanes if lane.run is not None and _stands(lane)]
     if not parked:
-        stuck = [run.kernel.name for run in finished.setup.runs if run.finished < run.blocks]
-        return (f"{' and '.join(stuck)} never got a slot: no block that runs will free one",)
+        return _spinning(finished)
     lane: Lane | None = min(parked, key=lambda lane: (lane.run.index if lane.run else 0, lane.ticket))
     links: list[str] = []
     seen: set[int] = set()
@@ -31,14 +30,40 @@ def waiting_cycle(finished: Finished) -> tuple[str, ...]:
             return tuple(links)
         run, ticket = owner
         if ticket >= run.next_ticket:
-            held = sum(1 for other in parked if other.run is not run) or len(parked)
-            links.append(f"{_tile(run, ticket)} should post it and waits for a slot")
-            links.append(f"every slot it could take is held by one of {held} waiting blocks")
-            links.append(f"{_tile(lane.run, lane.ticket)} is one of them")
-            return tuple(links)
+            return (*links, *_without_slot(finished, run, ticket, lane, len(parked)))
         lane = run.lane[ticket]
     links.append("which waits as named above")
     return tuple(links)
+
+
+def _without_slot(finished: Finished, run: KernelRun, ticket: int, lane: Lane, parked: int) -> tuple[str, ...]:
+    """Why the tile that should post has no slot: none is free, or its kernel stands behind one that finds none."""
+    if any(sm.fits(run.demand) for sm in finished.sms):
+        ahead = next((r for r in finished.setup.runs if r is not run and r.to_place and r.arrive_ps >= 0), run)
+        behind = f"{_tile(run, ticket)} should post it and stands in the queue behind {ahead.kernel.name}"
+        return (
+            behind,
+            f"{ahead.kernel.name} has {ahead.to_place} blocks left to place, and {parked} blocks wait in slots",
+        )
+    return (
+        f"{_tile(run, ticket)} should post it and waits for a slot",
+        f"every slot it could take is held by one of {parked} waiting blocks",
+        f"{_tile(lane.run, lane.ticket)} is one of them",
+    )
+
+
+def _spinning(finished: Finished) -> tuple[str, ...]:
+    """No block waits for a semaphore: wait-kernels hold the room that a kernel needs, or nothing can be placed."""
+    left = [run for run in finished.setup.runs if run.finished < run.blocks]
+    names = " and ".join(run.kernel.name for run in left)
+    held = [finished.setup.runs[spin.index].kernel.name for spin in finished.parked_spins]
+    if not held:
+        return (f"{names} never got a slot: no block that runs will free one",)
+    first = next((run for run in left if run.arrive_ps >= 0), left[0])
+    return (
+        f"the wait-kernel of {' and of '.join(held)} holds a slot until its producer has started",
+        f"{first.kernel.name} needs more of an SM than is left beside it",
+    )
 
 
 def _stands(lane: Lane) -> bool:

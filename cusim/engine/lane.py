@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from simpy.events import Event
 
-from cusim.engine.run import KernelRun
+from cusim.engine.run import KernelRun, Load
 from cusim.engine.waits import NO_WAITS, WaitList
+
+#: The load of a lane in which no block works.
+NO_LOAD: Load = (0, 0, 0)
 
 
 class Sm:
@@ -28,17 +31,17 @@ class Sm:
         self.lanes: list[Lane] = []
         self.free_lanes: list[int] = []
 
-    def add(self, load: int, l2: int, hbm: int) -> None:
+    def add(self, load: Load) -> None:
         """A block begins to work."""
-        self.load += load
-        self.l2 += l2
-        self.hbm += hbm
+        self.load += load[0]
+        self.l2 += load[1]
+        self.hbm += load[2]
 
-    def remove(self, load: int, l2: int, hbm: int) -> None:
+    def remove(self, load: Load) -> None:
         """A block ceases to work."""
-        self.load -= load
-        self.l2 -= l2
-        self.hbm -= hbm
+        self.load -= load[0]
+        self.l2 -= load[1]
+        self.hbm -= load[2]
 
     def fits(self, demand: tuple[int, ...]) -> bool:
         """True when a block of these resources can be placed now."""
@@ -76,7 +79,7 @@ class Lane:
     """
 
     __slots__ = (
-        "event", "missing", "next_wait", "pos", "rate", "reducing", "run", "since", "slot", "sm", "stop_at",
+        "event", "load", "missing", "next_wait", "pos", "rate", "reducing", "run", "since", "slot", "sm", "stop_at",
         "ticket", "waited_from", "waits", "wake", "work", "working",
     )  # fmt: skip
 
@@ -98,3 +101,4 @@ class Lane:
         self.waited_from = 0
         self.reducing = False
         self.working = False
+        self.load = NO_LOAD

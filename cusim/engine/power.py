@@ -17,11 +17,11 @@ from cusim.program.kernel import Measured
 
 
 def clock_share(finished: Finished, machine: Machine) -> float:
-    """The clock that a finished run leaves, as a share of the clock it was simulated with: 1 within the budget."""
-    busy = sum(
-        run.kernel.steps * run.kernel.output_tiles * run.cost.step_ps * run.cost.activity / FULL_PIPE
-        for run in finished.setup.runs
-    )
+    """The clock that a finished run leaves, as a share of the clock it was simulated with: 1 within the budget.
+
+    A block counts by its activity for as long as it works: what a satisfied wait costs is spent, not idle.
+    """
+    busy = sum(run.worked_ps * run.cost.activity / FULL_PIPE for run in finished.setup.runs)
     used = busy / (machine.limits.sms * max(finished.total_ps, 1))
     return min(1.0, machine.rates.sustained_share / used) if used > 0 else 1.0
 

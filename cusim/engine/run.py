@@ -19,6 +19,9 @@ from cusim.program.kernel import Kernel
 #: Semaphore and increment of each output tile, by r * C + c.
 TilePosts: TypeAlias = tuple[list[int], list[int]]
 
+#: Parts of a full tensor pipe, and bytes a second of L2 and of HBM, that a block asks for at full speed.
+Load: TypeAlias = tuple[int, int, int]
+
 
 @dataclass(frozen=True, slots=True)
 class Outgoing:
@@ -31,12 +34,16 @@ class Outgoing:
 
 @dataclass(frozen=True, slots=True)
 class Overheads:
-    """Fixed times of a kernel's blocks, chosen by the plan: ticket before, post after, each wait, refill after one."""
+    """Times of a kernel's blocks that the plan decides: ticket before, post after, each wait, refill after one.
+
+    *preload_ps* is the main-loop time that goes by the loads of the independent operand which run ahead; 0 without R.
+    """
 
     entry_ps: int
     post_ps: int
     wait_ps: int
     refill_ps: int
+    preload_ps: int = 0
 
 
 class KernelRun:
@@ -69,10 +76,7 @@ class KernelRun:
         self.finished = 0
         self.first_load_ps = overheads.entry_ps + max(0, cost.prologue_ps - overheads.refill_ps)
         self.work = self._work_by_slice()
-        # Blocks are in different phases at any time, so what counts is the mean over a block, fixed times included.
-        looped = kernel.slice_steps * cost.step_ps / self.work[0]
-        self.pipe_load = round(cost.pipe_load * looped)
-        self.draw_l2, self.draw_hbm = round(cost.l2_bytes_per_s * looped), round(cost.hbm_bytes_per_s * looped)
+        self._loads: dict[int, Load] = {}
         self.last_work = self.work[-1]
         self.even = len(set(self.work)) == 1
         self.slices: list[int] = table[:, 2].tolist()
@@ -85,6 +89,7 @@ class KernelRun:
         self.slice_visible_ps = self.reduce_ps = 0
         self.arrived = [0] * kernel.output_tiles
         self.last_slice = [-1] * kernel.output_tiles
+        self.worked_ps = 0
         self.placed = [0] * self.blocks
         self.lane: list[Any] = [None] * self.blocks  # the Lane of each ticket; lanes know runs, not the other way round
         self.ended = [-1] * self.blocks
@@ -115,6 +120,19 @@ class KernelRun:
             where = self.work[slice_] + waits.extra_ps - self.cost.tail_ps - self.overheads.post_ps
             return WaitList([*waits.entries, (where, self.serial, tile, tile + 1, slice_, False)], waits.extra_ps)
         return waits
+
+    def load_of(self, work_ps: int) -> Load:
+        """What a block of *work_ps* asks for: (pipe, L2, HBM). Blocks are in different phases at any time, so it is the
+        mean over the block that counts, its fixed times and satisfied waits included.
+        """
+        load = self._loads.get(work_ps)
+        if load is None:
+            cost = self.cost
+            looped = self.kernel.slice_steps * cost.step_ps / max(work_ps, 1)
+            asked = (cost.pipe_load, cost.l2_bytes_per_s, cost.hbm_bytes_per_s)
+            pipe, l2, hbm = (round(part * min(looped, 1.0)) for part in asked)
+            load = self._loads[work_ps] = (pipe, l2, hbm)
+        return load
 
     def loops(self) -> bool:
         """True while blocks of a persistent kernel take further tickets without leaving their slots."""

@@ -81,6 +81,7 @@ def prepare(program: Program, machine: Machine, plan: Plan, env: Clock, costs: M
     """Builds the runs of all kernels; *costs* overrides the machine's model for kernels that were measured."""
     deps = dependences(program) if plan.overlapped else ()
     ticketed = {name for dep in deps for name in (dep.producer, dep.consumer)}
+    posting = {dep.producer for dep in deps}
     runs = []
     for index, kernel in enumerate(program.kernels):
         per_sm = kernel_occupancy(kernel, machine)
@@ -90,7 +91,7 @@ def prepare(program: Program, machine: Machine, plan: Plan, env: Clock, costs: M
         cost = costs.get(kernel.name) or block_cost(kernel, machine, table, per_sm.blocks_per_sm)
         run = KernelRun(
             index, kernel, table, cost,
-            _overheads(kernel, machine, flags, kernel.name in ticketed, any(d.producer == kernel.name for d in deps)),
+            _overheads(kernel, machine, flags, cost, kernel.name in ticketed, kernel.name in posting),
             kernel_room(kernel, machine), per_sm.blocks_per_sm * machine.limits.sms, env,
         )  # fmt: skip
         run.slice_visible_ps = machine.sync.visible_ps
@@ -114,8 +115,10 @@ def spin_room(machine: Machine) -> Room:
     return block_room(machine, SPIN_THREADS, SPIN_REGISTERS, 0)
 
 
-def _overheads(kernel: Kernel, machine: Machine, flags: Flags, synced: bool, posts: bool) -> Overheads:
-    """Without R the loads of the independent operand queue behind each wait, `stages` of them in flight."""
+def _overheads(kernel: Kernel, machine: Machine, flags: Flags, cost: BlockCost, synced: bool, posts: bool) -> Overheads:
+    """Without R the loads of the independent operand queue behind each wait, `stages` of them in flight; with R they
+    run ahead of the first.
+    """
     sync, block = machine.sync, machine.block
     behind = 0 if flags.R else block.load_ps // kernel.stages
     post = (sync.post_store_ps if flags.A else sync.post_ps) if posts or kernel.grid[2] > 1 else 0
@@ -124,7 +127,17 @@ def _overheads(kernel: Kernel, machine: Machine, flags: Flags, synced: bool, pos
         post_ps=post,
         wait_ps=sync.satisfied_ps + behind,
         refill_ps=block.load_ps,
+        preload_ps=round(_independent_share(kernel) * kernel.stages * cost.step_ps) if flags.R else 0,
     )
+
+
+def _independent_share(kernel: Kernel) -> float:
+    """The part of a GEMM's loads that no other kernel makes: operand B's."""
+    gemm = kernel.gemm
+    if gemm is None:
+        return 0.0
+    rows = kernel.tile[0] * (2 if gemm.prologue == "swiglu" else 1)
+    return kernel.tile[1] / (rows + kernel.tile[1])
 
 
 def _reduce_ps(kernel: Kernel, machine: Machine) -> int:

@@ -38,40 +38,44 @@ def verdict(program: Program, plan: Plan, machine: Machine, slots: Mapping[str, 
     deps = dependences(program)
     waiting = [program.kernel(name) for name in dict.fromkeys(dep.consumer for dep in deps)]
     upstream = [program.kernel(name) for name in dict.fromkeys(dep.producer for dep in deps)]
+    unheld = [k for k in waiting if plan.launch == "none" or plan.flags_of(k.name).W]
     spins = _spins(plan, deps, machine)
-    for kernel in upstream:
+    for kernel in program.kernels:
         if _can_shut_out(kernel, [], spins, machine):
             reason = f"wait-kernels alone can leave no SM with room for a block of {kernel.name}"
-            cycle = (f"wait-kernels wait for {kernel.name}", f"{kernel.name} waits for a slot")
+            cycle = ("wait-kernels wait for a kernel to start", f"it waits, as {kernel.name} does, for a slot")
             return Verdict(CAN_DEADLOCK, reason, cycle)
-    threats = [
-        (kernel.name, [other.name for other in waiting if other is not kernel])
-        for kernel in upstream
-        if _can_shut_out(kernel, [other for other in waiting if other is not kernel], spins, machine)
-    ]
-    if not threats:
-        return Verdict(SAFE, "waiting blocks always leave a slot for the blocks they wait for")
-    return _threatened(threats, plan)
+    for kernel in unheld:
+        if kernel.blocks > slots[kernel.name]:
+            reason = f"{kernel.name} may come first and, with more blocks than slots, keep all others queued behind it"
+            return Verdict(CAN_DEADLOCK, reason, _cycle(deps[0].producer, [kernel.name]))
+    # A kernel that nobody waits for matters only where it can stand in the queue before one that somebody does.
+    for kernel in program.kernels if unheld else upstream:
+        others = [other for other in waiting if other is not kernel]
+        if _can_shut_out(kernel, others, spins, machine):
+            return _threatened(kernel.name, [other.name for other in others], [k.name for k in unheld], plan)
+    return Verdict(SAFE, "waiting blocks always leave a slot for the blocks they wait for")
 
 
-def _threatened(threats: Sequence[tuple[str, list[str]]], plan: Plan) -> Verdict:
+def _threatened(upstream: str, downstream: list[str], unheld: list[str], plan: Plan) -> Verdict:
     """The verdict where waiting blocks could fill every slot: it is up to what puts producers first."""
-    upstream, downstream = threats[0]
+    cycle = _cycle(upstream, downstream)
     names = " and ".join(downstream)
-    cycle = (
-        f"{names} tiles fill every slot that {upstream} could take",
-        "they wait, for it or for others that wait for a slot",
-        f"{upstream} tiles wait for a slot",
-    )
-    unheld = [name for _, group in threats for name in group if plan.launch == "none" or plan.flags_of(name).W]
     if unheld:
-        first = " and ".join(dict.fromkeys(unheld))
-        reason = f"nothing puts {upstream} before {first}, whose waiting blocks can fill every slot"
+        reason = f"nothing puts {upstream} before {' and '.join(unheld)}, whose waiting blocks can fill every slot"
         return Verdict(CAN_DEADLOCK, reason, cycle)
     if plan.launch == "wait-all":
         return Verdict(SAFE, "consumers are released once every producer block has started")
     reason = f"{names} is released by the first {upstream} block; the rest of {upstream} must be placed before it"
     return Verdict(IF_ARRIVAL, reason, cycle)
+
+
+def _cycle(upstream: str, downstream: Sequence[str]) -> tuple[str, ...]:
+    return (
+        f"{' and '.join(downstream)} tiles fill every slot that {upstream} could take, or stand before it in the queue",
+        "they wait, for it or for others that wait for a slot",
+        f"{upstream} tiles wait for a slot",
+    )
 
 
 def _spins(plan: Plan, deps: Sequence[TileDep], machine: Machine) -> list[tuple[int, Room]]:
@@ -97,7 +101,8 @@ def _can_shut_out(
     if min(needed) <= 0:
         return sum(count for count, _ in spins) >= machine.limits.sms or bool(others)
     if len(others) == 1:
-        per_sm = min(-(-short // take) for short, take in zip(needed, kernel_room(others[0], machine), strict=True))
+        taken = kernel_room(others[0], machine)
+        per_sm = min(-(-short // take) for short, take in zip(needed, taken, strict=True) if take)
         return _resident(others[0], machine) // per_sm >= machine.limits.sms
     shut = Fraction(0)
     for other in others:

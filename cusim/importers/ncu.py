@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from cusim.errors import Problems, did_you_mean, refuse
+from cusim.files import MOST_DATA_BYTES, read_file
 from cusim.importers.ncu_csv import ADVICE, Record, read_records
 from cusim.importers.ncu_values import BadValueError, bytes_of, count_of, nanoseconds_of, triple_of
 
@@ -63,7 +64,7 @@ def load_ncu(path: Path | str, process: str | None = None) -> NcuReport:
     """
     source = str(path)
     try:
-        raw = Path(path).read_bytes()
+        raw = read_file(Path(path), MOST_DATA_BYTES)
     except OSError as error:
         raise refuse(source, "file", None, f"cannot be read: {error.strerror}") from None
     if raw.startswith(b"NVR\0"):

@@ -9,6 +9,7 @@ from importlib import resources
 from pathlib import Path
 
 from cusim.errors import InputError, did_you_mean, refuse
+from cusim.files import read_file
 from cusim.machine.machine import Machine
 from cusim.machine.parse import machine_from_json
 
@@ -45,7 +46,7 @@ def _preset(name: str) -> Machine:
 
 def _from_file(path: Path) -> Machine:
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_file(path).decode()
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else "not a UTF-8 text"
         raise refuse("--machine", "machine", str(path), f"cannot be read: {reason}") from None
@@ -58,7 +59,7 @@ def machine_from_toml(text: str, source: str) -> Machine:
     """The machine that a TOML *text* describes; raises InputError naming *source*."""
     try:
         document = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:
         raise _syntax(source, "TOML", error) from None
     return machine_from_json(document, source)
 
@@ -66,12 +67,12 @@ def machine_from_toml(text: str, source: str) -> Machine:
 def _from_json_text(text: str, source: str) -> Machine:
     try:
         document = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise _syntax(source, "JSON", error) from None
     if not isinstance(document, dict):
         raise refuse(source, "document", None, "must be a JSON object")
     return machine_from_json(document, source)
 
 
-def _syntax(source: str, form: str, error: ValueError) -> InputError:
-    return refuse(source, "file", None, f"is not {form}: {error}")
+def _syntax(source: str, form: str, error: ValueError | RecursionError) -> InputError:
+    return refuse(source, "file", None, f"is not {form}: {str(error).partition(';')[0]}")

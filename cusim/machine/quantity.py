@@ -66,8 +66,9 @@ class Kind:
         """*value*, in the internal unit, in the largest unit that keeps it at 1 or more."""
         unit = max((u for u, factor in self.units.items() if factor <= value), key=self.units.__getitem__, default="")
         if not self.dimensional or not unit:
-            return f"{value:g}" if isinstance(value, float) else str(value)
-        return f"{value / self.units[unit]:g} {unit}"
+            return str(value)
+        scaled = Fraction(str(value)) / Fraction(str(self.units[unit]))
+        return f"{int(scaled) if scaled.denominator == 1 else float(scaled)} {unit}"
 
 
 class UnitError(ValueError):

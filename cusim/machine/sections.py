@@ -48,10 +48,10 @@ class Rates:
 
     ``tensor_flops_per_clock_sm`` is the dense fp16 peak; ``tensor_efficiency`` the share of it that a
     saturated main loop reaches, prologue and epilogue not counted; ``lone_block_share`` the part of that
-    saturated rate which one block of 8 or fewer warps reaches with an SM to itself. ``sustained_share`` is the part of all
-    SMs' saturated rates that the power budget sustains on average: a run that would use more is clocked down.
-    ``sm_l2_bytes_per_clock`` is what one SM can pull from L2, ``l2_bytes_per_s`` what all of them together
-    can, ``hbm_bytes_per_s`` what DRAM delivers (achieved, not nominal).
+    saturated rate which one block of 8 or fewer warps reaches with an SM to itself.
+    ``sustained_share`` is the part of all SMs' saturated rates that the power budget sustains on average: a run that
+    would use more is clocked down. ``sm_l2_bytes_per_clock`` is what one SM can pull from L2, ``l2_bytes_per_s`` what
+    all of them together can, ``hbm_bytes_per_s`` what DRAM delivers (achieved, not nominal).
     """
 
     clock_hz: int

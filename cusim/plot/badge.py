@@ -1,34 +1,55 @@
-"""Legends under a badge that says whether a picture's times are predicted or measured."""
+"""Legends under badges: whether a picture's times are predicted or measured, and whether the run stood still."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from cusim.plot.style import BADGES, EMPTY, INK
+from cusim.plot.style import BADGES, DEADLOCK, EMPTY, INK
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.figure import Figure
+    from matplotlib.text import Text
 
 
-def badged_legend(fig: Figure, handles: Sequence[Artist], kind: str) -> None:
-    """A legend of *handles* right of everything, under *kind* in bold capitals on a coloured plate."""
+def badged_legend(fig: Figure, handles: Sequence[Artist], kind: str, *, stuck: bool = False) -> None:
+    """A legend of *handles* right of everything, under *kind* in bold capitals on a coloured plate.
+
+    Where the run got *stuck*, a red plate stands between the two: DEADLOCK.
+    """
     from matplotlib.patches import Patch
 
     # The plate is larger than the text that it lies under: an empty line keeps it off the first entry.
-    gap = Patch(fc="none", ec="none", label=" ")
+    gap, mark = Patch(fc="none", ec="none", label=" "), Patch(label=" ")
     legend = fig.legend(
-        handles=[gap, *handles],
+        handles=[gap, *([mark, gap] if stuck else []), *handles],
         loc="outside right upper",
         title=kind.upper(),
         alignment="left",
         frameon=False,
         handlelength=1.8,
+        handler_map={mark: _DeadlockPlate()},
     )
-    plate, ink = BADGES.get(kind, (EMPTY, INK))
     text = legend.get_title()
-    text.set_fontweight("bold")
     text.set_fontsize(10)
+    _put_on_plate(text, BADGES.get(kind, (EMPTY, INK)))
+
+
+class _DeadlockPlate:
+    """Draws a legend's entry as the plate of a deadlock, where the entry's sign would stand."""
+
+    def legend_artist(self, legend: Any, handle: Artist, fontsize: float, box: Any) -> Text:
+        from matplotlib.text import Text
+
+        text = Text(0, 0, "DEADLOCK", va="baseline", ha="left", fontsize=10)
+        _put_on_plate(text, DEADLOCK)
+        box.add_artist(text)
+        return text
+
+
+def _put_on_plate(text: Text, colours: tuple[str, str]) -> None:
+    plate, ink = colours
+    text.set_fontweight("bold")
     text.set_color(ink)
     text.set_bbox({"boxstyle": "round,pad=0.4", "fc": plate, "ec": ink, "lw": 0.8})

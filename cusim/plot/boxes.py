@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,6 +67,16 @@ def lay_out(trace: Trace, sms: int, view: range | None) -> Layout:
         ),
         wait_rows=waiting,
     )
+
+
+def for_ever(layout: Layout, trace: Trace, still_ps: int, edge: float) -> Layout:
+    """The layout of a run that stood still at *still_ps*: blocks that wait then reach *edge*, in us, and so do they."""
+    open_waits = trace.waits["end"][layout.wait_rows] >= still_ps
+    waiting = np.unique(trace.waits["tile"][layout.wait_rows][open_waits])
+    blocks, waits = layout.blocks.copy(), layout.waits.copy()
+    blocks[np.isin(layout.block_rows, waiting), 1] = edge
+    waits[open_waits, 1] = edge
+    return replace(layout, blocks=blocks, waits=waits)
 
 
 def corners(rectangles: Rectangles, height: float) -> Rectangles:

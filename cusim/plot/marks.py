@@ -6,7 +6,7 @@ import textwrap
 from typing import TYPE_CHECKING, Any
 
 from cusim.plot.badge import badged_legend
-from cusim.plot.style import EMPTY, FAINT, HATCH, INK, PALETTE, kernel_colour, micros
+from cusim.plot.style import FAINT, HATCH, INK, LOSS, PALETTE, TAIL_TINT, kernel_colour, micros, tint
 from cusim.trace.metrics import Metrics
 from cusim.trace.trace import Trace
 
@@ -49,6 +49,8 @@ def write_title(ax: Axes, trace: Trace, summary: Metrics, title: str, above: int
     total_ns = trace.meta.get("total_ns")
     length = f"total {micros(total_ns * 1000)}   " if isinstance(total_ns, int) else ""
     length += f"span {micros(summary.span_ps)}"
+    if trace.meta.get("deadlock") is True:
+        length = f"never ends: stands still from {micros(summary.end_ps)} on"
     facts = (
         f"{length}   working {summary.working_pct:.1f} %   waiting {summary.waiting_pct:.1f} %   "
         f"empty {summary.empty_pct:.1f} %"
@@ -79,7 +81,10 @@ def add_legend(fig: Figure, trace: Trace, rounds: int) -> None:
         handles.append(Patch(fc="none", ec="none", label=f"and {more} more, colours repeat"))
     if len(trace.waits["tile"]):
         handles.append(Patch(fc="white", ec=FAINT, hatch=HATCH, label="waiting"))
-    handles.append(Patch(fc=EMPTY, label="tail: no block left to place"))
+    pale = tint(kernel_colour(0), TAIL_TINT)
+    handles.append(Patch(fc=pale, label="pale: its tail, no block\nleft to place"))
+    if trace.meta.get("deadlock") is True:
+        handles.append(Line2D([], [], color=LOSS, lw=1.4, label="nothing moves any more"))
     if rounds:
         handles.append(Line2D([], [], color=INK, lw=1.0, ls=_DOTTED, label="end of a round"))
-    badged_legend(fig, handles, str(trace.meta.get("kind", "unlabelled")))
+    badged_legend(fig, handles, str(trace.meta.get("kind", "unlabelled")), stuck=trace.meta.get("deadlock") is True)

@@ -19,7 +19,11 @@ GAIN, LOSS = "#009E73", "#D55E00"
 INK, FAINT = "#222222", "#8A8A8A"
 #: Background and text of the badge that says where times come from.
 BADGES = {"predicted": ("#FFF3D6", "#7A4B00"), "measured": ("#DDF3EA", "#00553D")}
+#: The badge of a run that deadlocked.
+DEADLOCK = ("#FBE0DB", "#A11D0A")
 HATCH = "/////"
+#: The share of its colour that a kernel's tail keeps.
+TAIL_TINT = 0.22
 
 _HOUSE = {
     "font.family": "DejaVu Sans",

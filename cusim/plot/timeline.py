@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cusim.plot.boxes import Layout, corners, lay_out
+from cusim.plot.boxes import Layout, corners, for_ever, lay_out
 from cusim.plot.marks import add_legend, draw_rounds, write_title
-from cusim.plot.style import FAINT, HATCH, house_style, ink_on, kernel_colour, shade, tint
+from cusim.plot.style import FAINT, HATCH, LOSS, TAIL_TINT, house_style, ink_on, kernel_colour, shade, tint
 from cusim.trace.metrics import MachineShape, Metrics, metrics, round_ends, tails
 from cusim.trace.trace import Trace
 
@@ -21,6 +21,8 @@ _ROW_INCHES, _LEAST_INCHES, _MOST_INCHES = 0.34, 1.4, 8.0
 #: Above this many boxes an SVG holds them as one picture: no viewer moves that many paths.
 _VECTOR_BOXES = 30_000
 _MOST_LABELLED_ROWS = 24
+#: How far the axis runs past the end, in parts of the run; after a standstill, blocks are seen to wait for ever.
+_MARGIN, _FOR_EVER = 0.005, 0.25
 _PS_PER_US = 1e6
 
 
@@ -28,10 +30,12 @@ def timeline(trace: Trace, shape: MachineShape, *, sm: range | None = None, titl
     """The wave timeline of *trace*, of all SMs or those in *sm*; the numbers in its title are always of all.
 
     Boxes are blocks from placement to leave; hatched is waiting, tinted behind the boxes the tail of a
-    kernel, dotted lines end rounds. Raises InputError where *shape* or *sm* does not fit the trace.
+    kernel, dotted lines end rounds. Of a run that deadlocked, a red line marks the standstill, and blocks that wait
+    then are hatched from there to the edge. Raises InputError where *shape* or *sm* does not fit the trace.
     """
     summary = metrics(trace, shape)
     layout = lay_out(trace, shape.sms, sm)
+    stuck = trace.meta.get("deadlock") is True
     from matplotlib.figure import Figure
 
     with house_style():
@@ -39,24 +43,28 @@ def timeline(trace: Trace, shape: MachineShape, *, sm: range | None = None, titl
         fig = Figure(figsize=(_WIDTH_INCHES, tall + 1.25), layout="constrained")
         ax = fig.add_subplot()
         height, line = _box_style(72 * tall / layout.rows)
-        _set_axes(ax, layout, summary)
+        _set_axes(ax, layout, summary, beyond=_FOR_EVER if stuck else _MARGIN)
+        if stuck:
+            layout = for_ever(layout, trace, summary.end_ps, ax.get_xlim()[1])
+            ax.axvline(summary.end_ps / _PS_PER_US, color=LOSS, lw=1.4, zorder=4)
         _draw_tails(ax, trace, layout, height)
         _draw_boxes(ax, trace, layout, height, line)
         if layout.rows <= _MOST_LABELLED_ROWS:
             _label_boxes(ax, trace, layout)
-        numbered = draw_rounds(ax, round_ends(trace, shape))
+        ends = round_ends(trace, shape)
+        numbered = draw_rounds(ax, tuple(end for end in ends if end < summary.end_ps) if stuck else ends)
         write_title(ax, trace, summary, title, above=14 if numbered else 4)
         add_legend(fig, trace, rounds=numbered)
         return fig
 
 
-def _set_axes(ax: Axes, layout: Layout, summary: Metrics) -> None:
+def _set_axes(ax: Axes, layout: Layout, summary: Metrics, *, beyond: float) -> None:
     from matplotlib.ticker import MaxNLocator
 
     begin, end = summary.start_ps / _PS_PER_US, max(summary.end_ps, summary.start_ps + 1) / _PS_PER_US
     # A short run-up from the run's start is shown, a long one would only push the waves aside.
     left = 0.0 if begin <= 0.1 * (end - begin) else begin
-    ax.set_xlim(left, end + 0.005 * (end - left))
+    ax.set_xlim(left, end + beyond * (end - left))
     ax.set_ylim(layout.rows, 0)
     ax.set_xlabel("time, us")
     ax.set_ylabel("SM" if layout.slots == 1 else f"SM, {layout.slots} slots each")
@@ -82,7 +90,7 @@ def _draw_tails(ax: Axes, trace: Trace, layout: Layout, height: float) -> None:
     from matplotlib.collections import PolyCollection
 
     for tail in tails(trace):
-        colour = tint(kernel_colour(trace.kernels.index(tail.kernel)), 0.22)
+        colour = tint(kernel_colour(trace.kernels.index(tail.kernel)), TAIL_TINT)
         begin, end = tail.begin_ps / _PS_PER_US, tail.end_ps / _PS_PER_US
         if height == 1.0:
             ax.axvspan(begin, end, color=colour, lw=0, zorder=0.4)

@@ -79,7 +79,11 @@ class TableOrder:
 
     def coordinates(self, grid: Grid) -> tuple[Expr, Expr, Expr]:
         """Three lookups by ticket; InputError names the first tile that is missing or repeated."""
-        check_bijection(np.asarray(self.tiles, dtype=np.int64).reshape(-1, 3), grid, self.name)
+        try:
+            table = np.asarray(self.tiles, dtype=np.int64).reshape(-1, 3)
+        except OverflowError:
+            raise refuse("order", self.name, None, "holds a number of more than 64 bits") from None
+        check_bijection(table, grid, self.name)
         columns = (tuple(tile[axis] for tile in self.tiles) for axis in range(3))
         row, col, slice_ = (Lookup(column, t) for column in columns)
         return row, col, slice_

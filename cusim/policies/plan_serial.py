@@ -17,7 +17,7 @@ from cusim.policies.orders import Order, TableOrder, Tile
 from cusim.policies.plan import LAUNCHES, SCHEDULERS, Launch, Plan, Scheduler
 from cusim.policies.tabulated import Entries, TabulatedPolicy, WaitTable
 from cusim.policies.words import parse_order_word, parse_policy
-from cusim.program.fields import Fields, kind_of
+from cusim.program.fields import LARGEST, Fields, kind_of
 
 SCHEMA = "cusim.plan/1"
 _KEYS = ("schema", "launch", "scheduler", "streams", "label", "sync", "order", "flags")
@@ -160,9 +160,9 @@ def _triples(fields: Fields) -> tuple[Tile, ...] | None:
     rows = fields.array("table", "an array of [r, c, z]")
     if rows is None:
         return None
-    good = all(isinstance(row, list) and len(row) == 3 and all(map(_is_int, row)) for row in rows)
+    good = all(isinstance(row, list) and len(row) == 3 and all(map(_is_small, row)) for row in rows)
     if not good:
-        fields.wrong("table", "must be an array of [r, c, z], all integers")
+        fields.wrong("table", f"must be an array of [r, c, z], all integers of 0 to {LARGEST}")
         return None
     return tuple((row[0], row[1], row[2]) for row in rows)
 
@@ -210,11 +210,11 @@ def _entries(fields: Fields, name: str, length: int) -> Entries | None:
     values = fields.array(name, f"an array of {length} integers")
     if values is None:
         return None
-    if len(values) != length or not all(map(_is_int, values)) or min(values) < 0:
-        fields.wrong(name, f"must hold {length} integers, all 0 or more")
+    if len(values) != length or not all(map(_is_small, values)):
+        fields.wrong(name, f"must hold {length} integers, all 0 or more and at most {LARGEST}")
         return None
     return tuple(values)
 
 
-def _is_int(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
+def _is_small(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= LARGEST

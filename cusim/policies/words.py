@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import cast
 
 from cusim.errors import did_you_mean, refuse
+from cusim.files import read_file
 from cusim.policies.base import SyncPolicy
 from cusim.policies.batched import BatchedPolicy
 from cusim.policies.orders import ColumnOrder, GroupOrder, Order, RowOrder, TableOrder
@@ -92,15 +93,18 @@ def _positive(text: str) -> int | None:
 
 def _table(path: str) -> TableOrder:
     try:
-        rows = json.loads(Path(path).read_text(encoding="utf-8"))
+        rows = json.loads(read_file(Path(path)).decode())
     except (OSError, UnicodeDecodeError) as error:
         why = getattr(error, "strerror", None) or "not a text file"
         raise refuse("--order", "order", path, f"cannot be read: {why}") from None
-    except json.JSONDecodeError as error:
-        raise refuse(path, "order", None, f"not JSON: {error.msg} in line {error.lineno}") from None
-    good = isinstance(rows, list) and rows and all(_is_tile(row) for row in rows)
-    if not good:
+    except (ValueError, RecursionError) as error:
+        why = f"{error.msg} in line {error.lineno}" if isinstance(error, json.JSONDecodeError) else str(error)
+        raise refuse(path, "order", None, f"not JSON: {why.partition(';')[0]}") from None
+    if not isinstance(rows, list) or not rows:
         raise refuse(path, "order", None, "must be an array of [r, c, z] or [r, c], one for each ticket")
+    for ticket, row in enumerate(rows):
+        if not _is_tile(row):
+            raise refuse(path, f"order[{ticket}]", row, f"must be [r, c, z] or [r, c], each 0 to {LARGEST}")
     tiles = tuple((row[0], row[1], row[2] if len(row) == 3 else 0) for row in rows)
     return TableOrder(tiles, path)
 
@@ -108,4 +112,4 @@ def _table(path: str) -> TableOrder:
 def _is_tile(row: object) -> bool:
     if not isinstance(row, list) or len(row) not in (2, 3):
         return False
-    return all(isinstance(x, int) and not isinstance(x, bool) for x in row)
+    return all(isinstance(x, int) and not isinstance(x, bool) and 0 <= x <= LARGEST for x in row)

@@ -13,8 +13,14 @@ from cusim.program.buffer import Buffer
 from cusim.program.encode import parts_to_json
 from cusim.program.kernel import Kernel
 
-#: Most thread blocks that one kernel may have.
-MOST_BLOCKS = 2**24
+#: Most thread blocks of a program: simulating one takes about half a KiB, so these take a GiB, as much as a laptop has.
+MOST_BLOCKS = 2**21
+#: Most k steps of a tile; k = 2**26 in steps of 64.
+MOST_STEPS = 2**20
+#: Most tiles x k steps at which one expression is evaluated: 128 MiB of integers.
+MOST_PLACES = 2**24
+
+_TOO_MANY = f"at most {MOST_BLOCKS} are simulated, which takes about a GiB: take larger tiles or a smaller problem"
 
 
 @dataclass(frozen=True)
@@ -35,6 +41,10 @@ class Program:
         _check_names(self, problems)
         for position, kernel in enumerate(self.kernels):
             check_kernel(kernel, f"kernel[{position}]", {b.name for b in self.buffers}, problems)
+        problems.raise_if_any()
+        blocks = sum(kernel.blocks for kernel in self.kernels)
+        if blocks > MOST_BLOCKS:
+            problems.add("kernel", None, f"all kernels together have {blocks} blocks; {_TOO_MANY}")
         problems.raise_if_any()
 
     def kernel(self, name: str) -> Kernel:
@@ -95,7 +105,10 @@ def check_kernel(kernel: Kernel, key: str, buffers: Collection[str], problems: P
     if block.smem_bytes < 0:
         problems.add(f"{key}.block.smem_bytes", block.smem_bytes, "must be 0 or more")
     if min(kernel.grid) >= 1 and kernel.blocks > MOST_BLOCKS:
-        problems.add(f"{key}.grid", list(kernel.grid), f"holds more than {MOST_BLOCKS} blocks")
+        problems.add(f"{key}.grid", list(kernel.grid), f"has {kernel.blocks} blocks; {_TOO_MANY}")
+    if kernel.steps > MOST_STEPS:
+        why = f"too many k steps of a tile: at most {MOST_STEPS} are simulated; take a larger tile k"
+        problems.add(f"{key}.steps", kernel.steps, why)
     slices, steps = kernel.grid[2], kernel.steps
     if min(slices, steps) >= 1 and (slices - 1) * kernel.slice_steps >= steps:
         why = f"the last slice is left without work: {steps} k steps in slices of {kernel.slice_steps}"

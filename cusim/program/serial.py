@@ -28,7 +28,7 @@ from cusim.program.kernel import (
     Measured,
     Stream,
 )
-from cusim.program.program import MOST_BLOCKS, Program
+from cusim.program.program import MOST_PLACES, Program
 
 #: Longest time that an input may give: about eleven days.
 LONGEST_NS = 10**15
@@ -225,7 +225,7 @@ def _computable(expr: Expr | None, sizes: Mapping[str, int]) -> bool:
 
     Also False where there are too many values to find out.
     """
-    if expr is not None and math.prod(sizes[name] for name in expr.uses()) > MOST_BLOCKS:
+    if expr is not None and math.prod(sizes[name] for name in expr.uses()) > MOST_PLACES:
         return False
     match expr:
         case Lookup(table, index):

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from cusim.errors import InputError, Problems, refuse
+from cusim.files import read_file
 from cusim.program.buffer import Access, Buffer
 from cusim.program.build import gemm_kernel, operand_mismatch, tile_kernel
 from cusim.program.fields import LARGEST, Fields
@@ -39,9 +40,9 @@ def load_program(path: str | Path) -> Program:
     """The program in a TOML file, named after the file unless it gives a name; InputError for all that is wrong."""
     source = str(path)
     try:
-        raw = Path(path).read_bytes()
-    except (OSError, ValueError) as error:
-        why = error.strerror if isinstance(error, OSError) and error.strerror else "no such file"
+        raw = read_file(Path(path))
+    except OSError as error:
+        why = error.strerror or "no such file"
         raise refuse(source, "file", None, f"cannot be read: {why[:1].lower()}{why[1:]}") from None
     try:
         text = raw.decode("utf-8-sig")

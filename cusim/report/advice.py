@@ -5,26 +5,27 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from cusim.machine.unused import unused_notes
+from cusim.report.choice import NEAR_PCT, alike_by, best_row, differ, recommended_row, reference_row, total_of
 from cusim.report.kernels import KernelRow
-from cusim.report.result import DEADLOCKS, Report, Row
+from cusim.report.result import DEADLOCKS, IF_ARRIVAL, SAFE, Report, Row
+from cusim.report.shape import option_form
 
-CAN_DEADLOCK = "can deadlock"
-IF_ARRIVAL = "safe if arrival order holds"
-#: Rows this close in time, in percent of the faster, are taken as equal; then the safer one is the better one.
-_NEAR_PCT = 1.0
-_ARRIVAL_CAVEAT = (
+ARRIVAL_CAVEAT = (
     "That it cannot hang rests on blocks being placed in the order in which kernels arrive, which is undocumented "
-    "and was seen broken on an H200; --launch wait-all does not rely on it."
+    "and was seen broken on an H200; "
 )
 #: Programs of more kernels get no note on each kernel's waves.
 _MOST_WAVE_NOTES = 4
 
 
-def advise(report: Report) -> Report:
-    """The report with every row put against the best stream row, at most one recommended, and words."""
+def advise(report: Report, held: Row | None = None) -> Report:
+    """The report with every row put against the best stream row, at most one recommended, and words.
+
+    *held* is the recommended plan under launch ``wait-all``.
+    """
     band = report.machine.band_pct
-    reference, best = reference_row(report.rows), best_row(report.rows)
-    chosen = best if best is not None and (best.gain_pct or 0.0) > band else None
+    reference, best, chosen = reference_row(report.rows), best_row(report), recommended_row(report)
     rows = tuple(
         replace(
             row,
@@ -34,28 +35,15 @@ def advise(report: Report) -> Report:
         )
         for row in report.rows
     )
-    verdict = tuple(_verdict(report, reference, best))
-    caveats = (_ARRIVAL_CAVEAT,) if chosen is not None and chosen.deadlock == IF_ARRIVAL else ()
     return replace(
-        report, rows=rows, verdict=verdict, caveats=caveats, notes=(*report.notes, *_notes(report, reference))
+        report,
+        rows=rows,
+        held=held,
+        unlike=alike_by(reference, best),
+        verdict=tuple(_verdict(report, reference, best)),
+        caveats=(ARRIVAL_CAVEAT + _held(chosen, held),) if chosen is not None and chosen.deadlock == IF_ARRIVAL else (),
+        notes=(*report.notes, *_notes(report, reference)),
     )
-
-
-def reference_row(rows: tuple[Row, ...]) -> Row | None:
-    """The fastest stream row: the first of equals."""
-    return min((r for r in rows if not r.overlapped and r.total_ns is not None), key=_total, default=None)
-
-
-def best_row(rows: tuple[Row, ...]) -> Row | None:
-    """The fastest overlapped row that finished and whose verdict is not that it can hang; safer before faster
-    where they are within a percent.
-    """
-    usable = [r for r in rows if r.overlapped and r.total_ns is not None and r.deadlock != CAN_DEADLOCK]
-    if not usable:
-        return None
-    fastest = min(map(_total, usable))
-    near = [row for row in usable if _total(row) <= fastest * (1 + _NEAR_PCT / 100)]
-    return min(near, key=lambda row: (row.deadlock == IF_ARRIVAL, _total(row)))
 
 
 def row_advice(row: Row, reference: Row | None, band_pct: float) -> str:
@@ -75,7 +63,7 @@ def name_of(row: Row, *, with_shape: bool = False) -> str:
     parts = [f"order {row.order}"]
     parts += [f"flags {row.flags}"] if row.flags != "-" else []
     parts += [f"launch {row.launch}"] if row.overlapped else []
-    parts += [f"tile {row.tile}, split-K {row.split_k}"] if with_shape else []
+    parts += [f"tile {option_form(row.tile)}, split-K {option_form(row.split_k)}"] if with_shape else []
     return f"{row.policy} ({', '.join(parts)})"
 
 
@@ -85,7 +73,7 @@ def _verdict(report: Report, reference: Row | None, best: Row | None) -> Iterato
             yield f"Deadlock: {name_of(row)} never finishes. {row.reason}."
     if reference is None:
         return
-    shape = _differ(report.rows)
+    shape = differ(report.rows)
     stream = name_of(reference, with_shape=shape)
     if best is None:
         if not any(row.overlapped for row in report.rows):
@@ -93,13 +81,19 @@ def _verdict(report: Report, reference: Row | None, best: Row | None) -> Iterato
         else:
             yield "No policy to recommend: each one deadlocks or can. Keep stream order, or try --launch wait-all."
         return
-    yield _comparison(best, name_of(best, with_shape=shape), stream, report.machine.band_pct)
+    alike = alike_by(reference, best)
+    yield _comparison(best, name_of(best, with_shape=shape), stream, report.machine.band_pct, even=not alike)
+    if alike:
+        yield (
+            f"These two differ in {_difference(reference, best)}, so this is not the policy's doing alone; "
+            f"{alike} compares like with like."
+        )
 
 
-def _comparison(best: Row, name: str, stream: str, band: float) -> str:
+def _comparison(best: Row, name: str, stream: str, band: float, *, even: bool) -> str:
     gain = best.gain_pct or 0.0
     if gain > band:
-        return f"Recommended: {name} takes {gain:.1f} % less time than the best stream row, {stream}."
+        return f"Recommended: {name} takes {gain:.1f} % less time than the best stream plan, {stream}."
     if gain > 0:
         return (
             f"Tie within ±{band:g} %: the best policy, {name}, takes {gain:.1f} % less time than {stream}; "
@@ -109,22 +103,37 @@ def _comparison(best: Row, name: str, stream: str, band: float) -> str:
         return f"No gain: the best policy, {name}, takes as long as {stream}. Keep stream order."
     within = f", a tie within ±{band:g} %" if -gain <= band else ""
     return (
-        f"Predicted loss: even the best policy, {name}, takes {_longer(best):.1f} % more time than "
-        f"{stream}{within}. Keep stream order."
+        f"Predicted loss: {'even ' if even else ''}the best policy, {name}, takes {_longer(best):.1f} % more time "
+        f"than {stream}{within}. Keep stream order."
     )
+
+
+def _held(chosen: Row, held: Row | None) -> str:
+    """What launch ``wait-all`` would cost the recommended plan, which it makes safe."""
+    if held is None or held.total_ns is None or held.deadlock != SAFE:
+        return "--launch wait-all does not rely on it."
+    more = 100.0 * (held.total_ns / total_of(chosen) - 1)
+    cost = "" if more <= NEAR_PCT else f", {more:.1f} % more,"
+    return f"--launch wait-all takes {held.total_ns / 1e3:.1f} us{cost} and is safe by construction."
+
+
+def _difference(reference: Row, best: Row) -> str:
+    pairs = (("tile", reference.tile, best.tile), ("split-K", reference.split_k, best.split_k))
+    return " and ".join(f"{name} ({option_form(a)} and {option_form(b)})" for name, a, b in pairs if a != b)
 
 
 def _notes(report: Report, reference: Row | None) -> Iterator[str]:
     machine = report.machine
     if machine.overrides:
         yield f"what-if machine: {', '.join(machine.overrides)}; such numbers are extrapolated"
+    yield from unused_notes(machine)
     for kernel in report.kernels:
         if kernel.cost.startswith("rescaled"):
-            yield f"{kernel.name}: its measured time was {kernel.cost} by waves, so it is no measurement"
-    if reference is not None and _differ(report.rows):
+            yield f"{kernel.name}: its measured time was {kernel.cost}, so it is no measurement here"
+    if reference is not None and differ(report.rows):
         yield (
-            f"rows differ in tile or split-K; all are compared with the best stream row "
-            f"(tile {reference.tile}, split-K {reference.split_k})"
+            f"rows differ in tile or split-K; all are compared with the best stream plan "
+            f"(tile {option_form(reference.tile)}, split-K {option_form(reference.split_k)})"
         )
 
 
@@ -148,12 +157,3 @@ def _wave_note(kernel: KernelRow) -> str | None:
 def _longer(row: Row) -> float:
     """Time beyond the best stream row's, in percent of it."""
     return 100.0 * (1.0 / row.speedup_vs_stream - 1.0) if row.speedup_vs_stream else 0.0
-
-
-def _differ(rows: tuple[Row, ...]) -> bool:
-    return len({(row.tile, row.split_k) for row in rows}) > 1
-
-
-def _total(row: Row) -> int:
-    assert row.total_ns is not None
-    return row.total_ns

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from cusim.machine.load import load_machine, machine_names
 from cusim.policies.plan import LAUNCHES
 from cusim.policies.registry import describe, parse_policy, policy_names
-from cusim.report.table import aligned
-from cusim.report.text import Line
+from cusim.report.line import Line, facts, prose
 from cusim.workloads import build_workload, workload_names
 
 _ORDERS = (
@@ -31,10 +30,24 @@ _FLAGS = (
     ("T", "no custom tile order: blocks take the tile of their block index"),
     ("A", "post by a release store instead of an atomic add"),
 )
+_WORDS = (
+    ("waves", "tiles / (blocks per SM x SMs) of one kernel, a fraction, as Nsight Compute prints it"),
+    (
+        "rounds",
+        "whole waves: the sum of ceil(tiles / slots) over stretches with no barrier between them; it adds kernels up "
+        "though a tile of one may take longer than a tile of another, so compare times, not rounds",
+    ),
+    ("working, waiting, empty", "shares of the SMs' time: computing, held by a block that waits, held by nobody"),
+    (
+        "deadlock",
+        "safe: whatever the order of blocks; if arrival order: while kernels place blocks in the order in which they "
+        "arrive; can deadlock: an order of blocks that nothing forbids hangs it",
+    ),
+)
 
 
 def catalogue_lines() -> list[Line]:
-    """Workloads, policies, orders, flags, launches and machines."""
+    """Workloads, policies, orders, flags, launches, machines, and the words of the tables."""
     sections = (
         ("workloads", [(name, _workload(name)) for name in workload_names()]),
         ("policies", [("stream", _STREAM), *((n, _plain(describe(n))) for n in policy_names())]),
@@ -42,23 +55,24 @@ def catalogue_lines() -> list[Line]:
         ("flags", _FLAGS),
         ("launches", [(name, _LAUNCHES.get(name, "")) for name in LAUNCHES]),
         ("machines", [(name, _machine(name)) for name in machine_names()]),
+        ("words", _WORDS),
     )
     width = max(len(name) for _, rows in sections for name, _ in rows)
     lines: list[Line] = []
     for title, rows in sections:
         lines += [Line(title, "head"), *_section(rows, width), Line("")]
-    return [*lines, Line("cusim show NAME shows one of the workloads, policies or machines in detail.")]
+    return [*lines, prose("cusim show NAME shows one of the workloads, policies or machines in detail.")]
 
 
 def policy_lines(word: str) -> list[Line]:
     """A policy's whole docstring, and that of its semaphores, posts and waits."""
     if word == "stream":
-        return [Line("stream", "head"), Line(_STREAM)]
+        return [Line("stream", "head"), prose(_STREAM)]
     policy = parse_policy(word)
     kind = type(policy)
     parts = (("", kind), ("size", kind.size), ("posts", kind.posts), ("waits", kind.waits))
     rows = [(name, _plain(part.__doc__)) for name, part in parts if name]
-    return [Line(policy.name, "head"), Line(_plain(kind.__doc__)), Line(""), *_section(rows, 5)]
+    return [Line(policy.name, "head"), prose(_plain(kind.__doc__)), Line(""), *_section(rows, 5)]
 
 
 def _plain(docstring: str | None) -> str:
@@ -67,8 +81,7 @@ def _plain(docstring: str | None) -> str:
 
 
 def _section(rows: Sequence[tuple[str, str]], width: int) -> list[Line]:
-    padded = [[name.ljust(width), text] for name, text in rows]
-    return [Line(f"  {line}".rstrip()) for line in aligned(["", ""], padded, [False, False])[1:]]
+    return facts([(f"  {name:<{width}}", text) for name, text in rows])
 
 
 def _workload(name: str) -> str:

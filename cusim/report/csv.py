@@ -23,4 +23,4 @@ def csv_text(reports: Sequence[Report]) -> str:
 def _plain(value: object) -> object:
     if isinstance(value, bool):
         return str(value).lower()
-    return " ".join(map(str, value)) if isinstance(value, list) else value
+    return "; ".join(map(str, value)) if isinstance(value, list | tuple) else value

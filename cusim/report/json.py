@@ -18,12 +18,13 @@ SCHEMA = "cusim.predict/1"
 
 
 def document(reports: Sequence[Report]) -> dict[str, Any]:
-    """The document of all reports; ``program`` and ``machine`` describe the first, rows name their own."""
+    """The document of all reports; ``program`` and ``machine`` describe the first; rows name their own."""
     first = reports[0]
     return {
         "schema": SCHEMA,
         "program": _program(first.program),
         "machine": machine_json(first.machine),
+        "machines": _machines(reports),
         "rows": [row_json(report, row) for report in reports for row in report.rows],
         "kernels": _kernels(reports),
         "verdict": verdicts(reports),
@@ -40,7 +41,9 @@ def json_text(reports: Sequence[Report]) -> str:
 def row_json(report: Report, row: Row) -> dict[str, Any]:
     """A row as a flat object: its fields, and what the report around it fixes."""
     around = {
+        "program": report.program.name,
         "machine": report.machine.name,
+        "gpu": report.machine.gpu,
         "overrides": list(report.machine.overrides),
         "dispatch": report.dispatch,
         "seed": report.seed,
@@ -59,6 +62,11 @@ def machine_json(machine: Machine) -> dict[str, Any]:
         "digest": machine.digest,
         "overrides": list(machine.overrides),
     }
+
+
+def _machines(reports: Sequence[Report]) -> list[dict[str, Any]]:
+    """Every distinct machine, in the order of the rows."""
+    return list({report.machine.digest: machine_json(report.machine) for report in reports}.values())
 
 
 def _program(program: Program) -> dict[str, Any]:
@@ -89,13 +97,12 @@ def _kernels(reports: Sequence[Report]) -> list[dict[str, Any]]:
 
 def _provenance(reports: Sequence[Report]) -> dict[str, Any]:
     """Everything needed to make the same document again."""
-    machines = {report.machine.digest: machine_json(report.machine) for report in reports}
     programs = {program.digest: program.name for report in reports for program in report.programs}
     return {
         "cusim_version": cusim_version(),
         "kind": "predicted",
         "spread": "none: the same input gives the same bytes",
-        "machines": list(machines.values()),
+        "machines": _machines(reports),
         "program_digests": list(programs),
         "overrides": list(dict.fromkeys(s for report in reports for s in report.machine.overrides)),
         "dispatch": list(dict.fromkeys(report.dispatch for report in reports)),

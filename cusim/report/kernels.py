@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from cusim.machine.machine import Machine
 from cusim.machine.occupancy import occupancy
@@ -16,7 +17,8 @@ class KernelRow:
     """A kernel on a machine; *m*, *n*, *k* are None unless it is a matrix product.
 
     *waves* is blocks over slots, a fraction, as Nsight Compute prints it; *slots* blocks per SM times SMs.
-    *cost* says what its time rests on: ``model``, ``measured``, or ``rescaled from`` another machine.
+    *cost* says what its time rests on: ``model``, ``measured``, or ``rescaled from`` another machine. *used_by* names
+    the policies whose tiles these are, where policies differ in them.
     """
 
     name: str
@@ -31,6 +33,7 @@ class KernelRow:
     slots: int
     waves: float | None
     cost: str
+    used_by: str = ""
 
     @property
     def last_wave(self) -> int:
@@ -43,6 +46,19 @@ def kernel_rows(program: Program, machine: Machine) -> list[KernelRow]:
     return [kernel_row(kernel, machine) for kernel in program.kernels]
 
 
+def kernels_used(used: Sequence[tuple[Program, str]], machine: Machine) -> tuple[KernelRow, ...]:
+    """The distinct rows of all programs that policies use; each names its policies unless they are all."""
+    policies: dict[KernelRow, list[str]] = {}
+    for program, policy in used:
+        for row in kernel_rows(program, machine):
+            names = policies.setdefault(row, [])
+            names += [policy] if policy not in names else []
+    every = len({policy for _, policy in used})
+    return tuple(
+        replace(row, used_by="" if len(names) == every else " ".join(names)) for row, names in policies.items()
+    )
+
+
 def kernel_row(kernel: Kernel, machine: Machine) -> KernelRow:
     """The row of one kernel; ``blocks_per_sm`` is 0 and ``waves`` None where no SM can hold its block."""
     block, gemm = kernel.block, kernel.gemm
@@ -53,7 +69,7 @@ def kernel_row(kernel: Kernel, machine: Machine) -> KernelRow:
         m=gemm.m if gemm else None,
         n=gemm.n if gemm else None,
         k=gemm.k if gemm else None,
-        tile=tile_text(kernel.tile),
+        tile=tile_text(kernel.tile) if gemm else "-",
         grid=kernel.grid,
         tiles=kernel.blocks,
         blocks_per_sm=room.blocks_per_sm,

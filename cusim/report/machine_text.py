@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from cusim.machine.machine import Machine, leaf_paths
 from cusim.machine.quantity import Quantity
-from cusim.report.table import aligned
-from cusim.report.text import Line, machine_text
+from cusim.machine.unused import UNUSED
+from cusim.report.line import WIDTH, Line, strip_table, table
+from cusim.report.table import Strip
+from cusim.report.text import machine_text
 
 _MOST_IDS = 3
 
@@ -14,9 +16,14 @@ def machine_lines(machine: Machine) -> list[Line]:
     """The headline and a table of all leaves; the source comes last, since it may be long."""
     titles = ["key", "value", "unit", "stderr", "status", "source"]
     rows = [_leaf(path, machine.provenance[path]) for path in leaf_paths()]
-    table = aligned(titles, rows, [False, True, False, True, False, False])
-    head = Line(f"{machine.name}: {machine_text(machine)}, {machine.arch}, digest {machine.digest}", "head")
-    return [head, Line(""), Line(table[0], "title"), *map(Line, table[1:])]
+    head = Line(f"{machine.name}: {machine_text(machine)}, {machine.arch}, digest {machine.digest}", "head", 4)
+    strips = [
+        Strip(title, cells, number)
+        for title, cells, number in zip(
+            titles, zip(*rows, strict=True), [False, True, False, True, False, False], strict=True
+        )
+    ]
+    return [head, Line(""), *strip_table(strips, WIDTH)]
 
 
 def difference_lines(left: Machine, right: Machine) -> list[Line]:
@@ -30,8 +37,11 @@ def difference_lines(left: Machine, right: Machine) -> list[Line]:
     head = Line(f"{names[0]}: {machine_text(left)}", "head"), Line(f"{names[1]}: {machine_text(right)}", "head")
     if not rows:
         return [*head, Line(""), Line("No number differs.", "verdict")]
-    table = aligned(["key", names[0], "unit", names[1], "unit"], rows, [False, True, False, True, False])
-    return [*head, Line(""), Line(table[0], "title"), *map(Line, table[1:])]
+    return [
+        *head,
+        Line(""),
+        *table(["key", names[0], "unit", names[1], "unit"], rows, [False, True, False, True, False]),
+    ]
 
 
 def _names(left: Machine, right: Machine) -> tuple[str, str]:
@@ -42,7 +52,8 @@ def _leaf(path: str, quantity: Quantity) -> list[str]:
     stderr = "-" if quantity.stderr is None else f"{quantity.stderr:g}"
     source = " ".join(quantity.source.split())
     record = f"  [{quantity.record}]" if quantity.record else ""
-    return [path, *_shown(quantity), stderr, quantity.status, source + record]
+    unused = f"not used by the model yet: {UNUSED[path]}. " if path in UNUSED else ""
+    return [path, *_shown(quantity), stderr, quantity.status, unused + source + record]
 
 
 def _shown(quantity: Quantity) -> tuple[str, str]:

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Protocol
 
 from cusim.machine.machine import Machine
 from cusim.policies.registry import parse_policy
 from cusim.policies.semaphores import wait_count
 from cusim.program.depends import dependences, hazards
+from cusim.program.kernel import Kernel
 from cusim.program.program import Program
-from cusim.report.kernels import kernel_row
-from cusim.report.shape import dtype_of, grid_text, m_of, split_of, tile_of
-from cusim.report.table import aligned
-from cusim.report.text import Line, machine_text
-from cusim.report.trace_text import fact_lines
+from cusim.report.kernels import KernelRow, kernel_row
+from cusim.report.line import WIDTH, Line, facts, prose, strip_table, table
+from cusim.report.shape import dtype_of, grid_text, m_of, option_form, split_of, tile_of
+from cusim.report.table import Strip
+from cusim.report.text import machine_text
 
 
 class PolicyChoice(Protocol):
@@ -37,36 +38,46 @@ class PolicyChoice(Protocol):
         """Where the choice comes from."""
 
 
-def program_lines(program: Program, machine: Machine, choices: Mapping[str, PolicyChoice], source: str) -> list[Line]:
+def program_lines(
+    program: Program, machine: Machine, choices: Mapping[str, PolicyChoice], source: str, width: int = WIDTH
+) -> list[Line]:
     """Headline, kernels, dependences with semaphores and waits by policy, and each policy's defaults."""
     words = [program.name]
     words += [f"m={m}"] if (m := m_of(program)) is not None else []
     words += [dtype] if (dtype := dtype_of(program)) else []
-    head = [Line(f"{'  '.join(words)}   on {machine_text(machine)}", "head")]
-    facts = [("digest", program.digest), *([("source", source)] if source else [])]
+    head = [Line(f"{'  '.join(words)}   on {machine_text(machine)}", "head", 4)]
+    said = [("digest", program.digest), *([("source", source)] if source else [])]
     parts = [
-        *head, *map(Line, fact_lines(facts)), Line(""),
-        *_kernels(program, machine), Line(""),
+        *head, *facts(said), Line(""),
+        *_kernels(program, machine, width), Line(""),
         *_dependences(choices), Line(""),
         *_defaults(choices),
     ]  # fmt: skip
     return [*parts, *_sources(choices)]
 
 
-def _kernels(program: Program, machine: Machine) -> list[Line]:
-    titles = ["kernel", "M x N x K", "tile", "grid r x c", "k steps", "tiles", "threads", "registers", "shared KiB",
-              "blocks/SM", "waves", "time from"]  # fmt: skip
-    rows = []
-    for kernel in program.kernels:
-        row, block = kernel_row(kernel, machine), kernel.block
-        size = "-" if row.m is None else f"{row.m} x {row.n} x {row.k}"
-        rows.append([
-            row.name, size, row.tile, grid_text(row.grid),
-            str(kernel.steps), str(row.tiles), str(block.threads), str(block.registers), f"{block.smem_bytes / 1024:g}",
-            f"{row.blocks_per_sm} ({row.limited_by})", "-" if row.waves is None else f"{row.waves:.2f}", row.cost,
-        ])  # fmt: skip
-    numbers = [False, False, False, True, True, True, True, True, True, False, True, False]
-    return _table(titles, rows, numbers)
+def _kernels(program: Program, machine: Machine, width: int) -> list[Line]:
+    pairs = [(kernel, kernel_row(kernel, machine)) for kernel in program.kernels]
+    measured = any(row.cost != "model" for _, row in pairs)
+
+    def strip(title: str, cell: Callable[[Kernel, KernelRow], object], number: bool = False, shed: int = 0) -> Strip:
+        return Strip(title, tuple(str(cell(kernel, row)) for kernel, row in pairs), number, shed)
+
+    strips = [
+        strip("kernel", lambda k, row: row.name),
+        strip("M x N x K", lambda k, row: "-" if row.m is None else f"{row.m} x {row.n} x {row.k}"),
+        strip("tile", lambda k, row: row.tile),
+        strip("grid r x c", lambda k, row: grid_text(row.grid), number=True),
+        strip("k steps", lambda k, row: k.steps, number=True, shed=1),
+        strip("tiles", lambda k, row: row.tiles, number=True, shed=2),
+        strip("threads", lambda k, row: k.block.threads, number=True),
+        strip("registers", lambda k, row: k.block.registers, number=True),
+        strip("shared KiB", lambda k, row: f"{k.block.smem_bytes / 1024:g}", number=True),
+        strip("blocks/SM", lambda k, row: f"{row.blocks_per_sm} ({row.limited_by})"),
+        strip("waves", lambda k, row: "-" if row.waves is None else f"{row.waves:.2f}", number=True),
+        strip("time from", lambda k, row: row.cost if measured else "-"),
+    ]
+    return strip_table(strips, width)
 
 
 def _dependences(choices: Mapping[str, PolicyChoice]) -> list[Line]:
@@ -79,28 +90,29 @@ def _dependences(choices: Mapping[str, PolicyChoice]) -> list[Line]:
     ]
     program = next(iter(choices.values())).program
     again = [
-        Line(f"{h.later} writes {h.buffer} again after {h.earlier} ({h.kind}): only stream order keeps them apart")
+        prose(f"{h.later} writes {h.buffer} again after {h.earlier} ({h.kind}): only stream order keeps them apart")
         for h in hazards(program)
     ]
     if not rows:
-        return [Line("No kernel reads what another writes: there is nothing to synchronise."), *again]
+        return [prose("No kernel reads what another writes: there is nothing to synchronise."), *again]
     rows.sort(key=lambda row: row[0])
-    return [*_table(["dependence", "buffer", "policy", "semaphores", "waits"], rows, [False] * 3 + [True] * 2), *again]
+    return [*table(["dependence", "buffer", "policy", "semaphores", "waits"], rows, [False] * 3 + [True] * 2), *again]
 
 
 def _defaults(choices: Mapping[str, PolicyChoice]) -> list[Line]:
     rows = [
-        [word, tile_of(choice.program), split_of(choice.program), choice.order, choice.flags or "-"]
+        [
+            word,
+            option_form(tile_of(choice.program)),
+            option_form(split_of(choice.program)),
+            choice.order,
+            choice.flags or "-",
+        ]
         for word, choice in choices.items()
     ]
-    return _table(["policy", "tile", "split-K", "order", "flags"], rows, [False] * 5)
+    return table(["policy", "tile", "split-K", "order", "flags"], rows, [False] * 5)
 
 
 def _sources(choices: Mapping[str, PolicyChoice]) -> list[Line]:
     found = dict.fromkeys(choice.source for choice in choices.values() if choice.source)
-    return [Line(""), *(Line(text) for text in found)] if found else []
-
-
-def _table(titles: list[str], rows: list[list[str]], numbers: list[bool]) -> list[Line]:
-    lines = aligned(titles, rows, numbers)
-    return [Line(lines[0], "title"), *map(Line, lines[1:])]
+    return [Line(""), *map(prose, found)] if found else []

@@ -36,7 +36,7 @@ class SavedRow:
 
 @dataclass(frozen=True, slots=True)
 class SavedReport:
-    """What a picture needs of a document; *band_pct* is the first machine's."""
+    """What a picture needs of a document; *machine* names every GPU in it, *band_pct* is the first machine's."""
 
     program: str
     machine: str
@@ -74,7 +74,8 @@ def _report(data: Mapping[str, Any], source: str) -> SavedReport:
     assert isinstance(machine, dict)
     assert isinstance(program, dict)
     good = tuple(row for row in found if row is not None)
-    return SavedReport(program["name"], str(machine.get("gpu", "")), float(machine["band_pct"]), good)
+    gpus = dict.fromkeys(str(row.get("gpu") or machine.get("gpu", "")) for row in rows or ())
+    return SavedReport(program["name"], ", ".join(gpus), float(machine["band_pct"]), good)
 
 
 def _row(row: Any, key: str, problems: Problems) -> SavedRow | None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypeAlias
 
 from cusim.engine.result import Deadlock, Prediction
+from cusim.engine.verdict import CAN_DEADLOCK, IF_ARRIVAL, SAFE
 from cusim.machine.machine import Machine
 from cusim.policies.plan import Plan
 from cusim.program.program import Program
@@ -16,7 +17,9 @@ Dispatch: TypeAlias = Literal["arrival", "random", "adversarial"]
 Outcome: TypeAlias = Prediction | Deadlock
 Predict: TypeAlias = Callable[..., Outcome]
 
-#: What the ``deadlock`` field says of a row that did deadlock.
+__all__ = ["CAN_DEADLOCK", "DEADLOCKS", "IF_ARRIVAL", "SAFE", "Contender", "Report", "Row"]
+
+#: What the ``deadlock`` field says of a row that did deadlock; of others it has the engine's verdict.
 DEADLOCKS = "deadlocks"
 
 
@@ -33,7 +36,8 @@ class Row:
     """What one contender is predicted to do; times in nanoseconds, None where it deadlocks.
 
     *speedup_vs_stream* is the best stream row's total over this one's. *deadlock* is the verdict's status,
-    or ``deadlocks`` where the run stood still, and *reason* says why. *advice* puts it against the reference.
+    or ``deadlocks`` where the run stood still, and *reason* says why. *warnings* are those of its flags. *advice* puts
+    it against the reference.
     """
 
     policy: str
@@ -54,6 +58,7 @@ class Row:
     empty_pct: float | None
     deadlock: str
     reason: str
+    warnings: tuple[str, ...] = ()
     reference: bool = False
     recommended: bool = False
     advice: str = ""
@@ -73,6 +78,8 @@ class Row:
 class Report:
     """One comparison: all rows share the machine, the problem's size, dispatch and seed.
 
+    *held* is the recommended plan under launch ``wait-all``, where its own launch is safe only if arrival order holds.
+    *unlike* are the options with which stream order and the best policy run the same tiles, where they do not.
     *verdict* is the answer in words, *caveats* what it rests on, *notes* what the reader should know beside it.
     """
 
@@ -82,6 +89,8 @@ class Report:
     seed: int
     rows: tuple[Row, ...]
     kernels: tuple[KernelRow, ...]
+    held: Row | None = None
+    unlike: str = ""
     verdict: tuple[str, ...] = ()
     caveats: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()

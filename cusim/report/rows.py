@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from cusim.engine.result import Deadlock, Prediction
@@ -12,8 +13,10 @@ from cusim.policies.legality import legality
 from cusim.policies.plan import Plan
 from cusim.program.program import Program
 from cusim.report.advice import advise
-from cusim.report.kernels import KernelRow, kernel_rows
-from cusim.report.result import DEADLOCKS, Contender, Dispatch, Outcome, Predict, Report, Row
+from cusim.report.choice import recommended_row
+from cusim.report.kernels import KernelRow, kernel_rows, kernels_used
+from cusim.report.plausible import kernel_notes
+from cusim.report.result import DEADLOCKS, IF_ARRIVAL, Contender, Dispatch, Outcome, Predict, Report, Row
 from cusim.report.shape import m_of, split_of, tile_of, uniform
 from cusim.trace.metrics import MachineShape, metrics
 
@@ -38,11 +41,13 @@ def compare(
     run = predict or _engine()
     outcomes = [run(c.program, machine, c.plan, dispatch=dispatch, seed=seed) for c in chosen]
     reference = _best_stream(chosen, outcomes)
-    rows = [row_of(c, o, machine, reference) for c, o in zip(chosen, outcomes, strict=True)]
+    rows = tuple(row_of(c, o, machine, reference) for c, o in zip(chosen, outcomes, strict=True))
     programs = _distinct([c.program for c in chosen])
-    kernels = [row for program in programs for row in kernel_rows(program, machine)]
-    notes = _distinct([text for contender in chosen for text in flag_notes(contender, machine)])
-    return advise(Report(programs, machine, dispatch, seed, tuple(rows), tuple(_distinct(kernels)), notes=notes))
+    kernels = kernels_used([(c.program, c.label) for c in chosen], machine)
+    flags = [f"flag {text}" for c in chosen for text in flag_warnings(c, machine, c.label)]
+    odd = [text for program in programs for text in kernel_notes(program, machine, run)]
+    report = Report(programs, machine, dispatch, seed, rows, kernels, notes=_distinct([*odd, *flags]))
+    return advise(report, _held(report, chosen, run))
 
 
 def with_stream(contenders: Sequence[Contender]) -> list[Contender]:
@@ -51,6 +56,17 @@ def with_stream(contenders: Sequence[Contender]) -> list[Contender]:
         return list(contenders)
     plans = _distinct([(c.program, dict(c.plan.order)) for c in contenders])
     return [Contender("stream", program, Plan(order=order)) for program, order in plans] + list(contenders)
+
+
+def _held(report: Report, contenders: Sequence[Contender], run: Predict) -> Row | None:
+    """The recommended row under launch ``wait-all``, where its own launch relies on the order of arrival."""
+    row = recommended_row(report)
+    if row is None or row.deadlock != IF_ARRIVAL or row.launch == "wait-all":
+        return None
+    label, program, plan = contenders[[other is row for other in report.rows].index(True)]
+    held = Contender(label, program, replace(plan, launch="wait-all"))
+    outcome = run(program, report.machine, held.plan, dispatch=report.dispatch, seed=report.seed)
+    return row_of(held, outcome, report.machine, None)
 
 
 def row_of(contender: Contender, outcome: Outcome, machine: Machine, reference_ps: int | None) -> Row:
@@ -82,22 +98,23 @@ def row_of(contender: Contender, outcome: Outcome, machine: Machine, reference_p
         empty_pct=empty,
         deadlock=deadlock,
         reason=_reason(outcome),
+        warnings=tuple(flag_warnings(contender, machine)),
     )
 
 
-def flag_notes(contender: Contender, machine: Machine) -> list[str]:
-    """What is to be said of the flags that the plan sets: only warnings, since refusals stop a plan before."""
+def flag_warnings(contender: Contender, machine: Machine, label: str = "") -> list[str]:
+    """What is to be said of the flags that the plan sets: only warnings, since refusals stop a plan before.
+
+    Each begins with the flag, then *label* where one is given, then the dependence or kernel.
+    """
     program, plan = contender.program, contender.plan
     slots = {row.name: row.slots for row in kernel_rows(program, machine)}
     if not any(str(plan.flags_of(name)) != "-" for name in slots) or not all(slots.values()):
         return []
     given = {letter for name in slots for letter in str(plan.flags_of(name))}
     found = legality(program, plan, slots)
-    return [
-        f"flag {v.flag}, {contender.label}, {v.where}: {v.reason}"
-        for v in found
-        if v.flag in given and v.status != "legal"
-    ]
+    warned = [v for v in found if v.flag in given and v.status != "legal"]
+    return [f"{', '.join(filter(None, (v.flag, label, v.where)))}: {v.reason}" for v in warned]
 
 
 def shape_of(program: Program, machine: Machine) -> MachineShape:

@@ -31,8 +31,8 @@ def dtype_of(program: Program) -> str | None:
 
 
 def tile_of(program: Program) -> str:
-    """The tile of the program's kernels."""
-    return uniform({kernel.name: tile_text(kernel.tile) for kernel in program.kernels})
+    """The tile of the program's matrix products; ``-`` where there is none."""
+    return uniform({kernel.name: tile_text(kernel.tile) for kernel in program.kernels if kernel.gemm is not None})
 
 
 def split_of(program: Program) -> str:
@@ -41,6 +41,13 @@ def split_of(program: Program) -> str:
 
 
 def uniform(values: Mapping[str, str]) -> str:
-    """The value that all kernels share, else each kernel's own as ``up:2 down:1``."""
+    """The value that all kernels share, else each kernel's own as ``up:2 down:1``; ``-`` for no kernel."""
     kinds = set(values.values())
-    return kinds.pop() if len(kinds) == 1 else " ".join(f"{name}:{value}" for name, value in values.items())
+    if len(kinds) < 2:
+        return kinds.pop() if kinds else "-"
+    return " ".join(f"{name}:{value}" for name, value in values.items())
+
+
+def option_form(text: str) -> str:
+    """What :func:`uniform` says of tiles or splits, as ``--tile`` and ``--split-k`` take it: ``2+1``."""
+    return "+".join(part.rpartition(":")[2] for part in text.split())

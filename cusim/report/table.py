@@ -3,8 +3,49 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 _GAP = "  "
+
+
+@dataclass(frozen=True, slots=True)
+class Strip:
+    """A column of a table: heading, cells, whether they are numbers (set to the right).
+
+    Where a table is too wide, the strips of the highest *shed* go first; those of 0 stay.
+    """
+
+    title: str
+    cells: tuple[str, ...]
+    number: bool = False
+    shed: int = 0
+
+    @property
+    def width(self) -> int:
+        """Letters of its widest cell, the heading included."""
+        return max(map(len, (self.title, *self.cells)))
+
+
+def useful(strips: Sequence[Strip]) -> list[Strip]:
+    """The strips that say anything: one that holds ``-`` in every row is left out."""
+    return [strip for strip in strips if set(strip.cells) != {"-"}]
+
+
+def fitted(strips: Sequence[Strip], width: int) -> list[Strip]:
+    """As many of the strips as stand side by side in *width* letters."""
+    kept = list(strips)
+    while sum(strip.width for strip in kept) + len(_GAP) * (len(kept) - 1) > width:
+        least = max(kept, key=lambda strip: strip.shed)
+        if not least.shed:
+            break
+        kept.remove(least)
+    return kept
+
+
+def cells_of(strips: Sequence[Strip]) -> tuple[list[str], list[list[str]], list[bool]]:
+    """Headings, rows and which columns are numbers, as :func:`aligned` and :func:`markdown` take them."""
+    rows = [list(row) for row in zip(*(strip.cells for strip in strips), strict=True)]
+    return [strip.title for strip in strips], rows, [strip.number for strip in strips]
 
 
 def aligned(titles: Sequence[str], rows: Sequence[Sequence[str]], numbers: Sequence[bool]) -> list[str]:

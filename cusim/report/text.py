@@ -3,57 +3,65 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from cusim.machine.machine import Machine
-from cusim.report.columns import Column, axis_columns, plan_columns
-from cusim.report.kernels import KernelRow
+from cusim.report.columns import axis_columns, case_columns, plan_columns
+from cusim.report.kernel_table import kernel_strips
+from cusim.report.line import WIDTH, Line, prose, strip_table
 from cusim.report.result import DEADLOCKS, Report, Row
-from cusim.report.shape import dtype_of, grid_text, m_of
-from cusim.report.table import aligned, markdown
+from cusim.report.shape import dtype_of, m_of
+from cusim.report.summary import case_text, summary_strips, summary_words
+from cusim.report.table import Strip, cells_of, markdown, useful
+
+__all__ = ["Line", "headlines", "machine_text", "markdown_lines", "text_lines", "verdicts"]
 
 #: More values of M than this are shown by their ends.
 _MOST_SIZES = 8
 _NOT_CALIBRATED = {"preset": "preset, not calibrated", "anchored": "anchored to one kernel, not calibrated"}
 
 
-class Line(NamedTuple):
-    """A line of the answer and its role: ``head``, ``title``, ``good``, ``bad``, ``verdict`` or nothing."""
+def text_lines(reports: Sequence[Report], time_unit: str = "us", width: int = WIDTH) -> list[Line]:
+    """The whole answer, line by line; a terminal may colour a line by its role.
 
-    text: str
-    role: str = ""
-
-
-def text_lines(reports: Sequence[Report], time_unit: str = "us") -> list[Line]:
-    """The whole answer, line by line; a terminal may colour a line by its role."""
-    heads = [Line(line, "head") for line in headlines(reports)]
-    kernels = _titled(aligned(*_kernel_cells(reports)))
-    policies = _titled(aligned(*_policy_cells(reports, time_unit)))
+    Tables leave out what says nothing, and columns that follow from others where they are wider than *width*.
+    """
     rows = [row for report in reports for row in report.rows]
-    marked = [line._replace(role=_role(row)) for line, row in zip(policies[1:], rows, strict=True)]
-    words = [Line(line, "verdict") for line in verdicts(reports)]
+    policies = strip_table(_policy_strips(reports, time_unit), width)
+    marked = [line._replace(role=_role(row)) for line, row in zip(policies[1:], rows, strict=False)]
     blank = Line("")
-    return [*heads, blank, *kernels, blank, policies[0], *marked, *([blank] if words else []), *words]
+    lines = [Line(line, "head", 4) for line in headlines(reports)]
+    lines += [blank, *strip_table(kernel_strips(reports), width)]
+    lines += [blank, policies[0], *marked, *policies[1 + len(rows) :]]
+    if len(reports) > 1:
+        lines += [blank, *strip_table(summary_strips(reports, time_unit), width)]
+    words = [prose(line, "verdict") for line in _words(reports)]
+    return [*lines, *([blank, *words] if words else [])]
 
 
 def markdown_lines(reports: Sequence[Report], time_unit: str = "us") -> list[str]:
-    """The same answer as markdown."""
-    kernels = markdown(*_kernel_cells(reports))
-    policies = markdown(*_policy_cells(reports, time_unit))
-    heads = [f"**{line}**" for line in headlines(reports)]
-    return [*heads, "", *kernels, "", *policies, "", *[f"- {line}" for line in verdicts(reports)]]
+    """The same answer as markdown, with every column that says anything."""
+    lines = [f"**{line}**" for line in headlines(reports)]
+    tables = [kernel_strips(reports), useful(_policy_strips(reports, time_unit))]
+    tables += [summary_strips(reports, time_unit)] if len(reports) > 1 else []
+    for strips in tables:
+        lines += ["", *markdown(*cells_of(strips))]
+    return [*lines, "", *[f"- {line}" for line in _words(reports)]]
 
 
 def headlines(reports: Sequence[Report]) -> list[str]:
-    """Program, sizes and machine; one line for each machine of a sweep."""
+    """Program, sizes and machine, and how blocks were dispatched; one line for each machine of a sweep.
+
+    What a column of the table says is not said here: settings, dispatch and seeds that are swept.
+    """
     program = reports[0].program
     sizes = sorted({m for report in reports if (m := m_of(report.program)) is not None})
     words = [program.name]
     words += [f"m={_sizes_text(sizes)}"] if sizes else []
     words += [dtype] if (dtype := dtype_of(program)) else []
     what = "  ".join(words)
-    machines = list(dict.fromkeys(machine_text(report.machine) for report in reports))
-    return [f"{what}   on {machine}" for machine in machines]
+    settings = len({report.machine.overrides for report in reports}) == 1
+    machines = dict.fromkeys(machine_text(report.machine, what_if=settings) for report in reports)
+    return [f"{what}   on {machine}{_dispatch_text(reports)}" for machine in machines]
 
 
 def _sizes_text(sizes: Sequence[int]) -> str:
@@ -62,11 +70,19 @@ def _sizes_text(sizes: Sequence[int]) -> str:
     return f"{sizes[0]}..{sizes[-1]} ({len(sizes)} values)"
 
 
-def machine_text(machine: Machine) -> str:
-    """``H200, 132 SMs   (preset, not calibrated: times ±15 %)``."""
+def machine_text(machine: Machine, *, what_if: bool = True) -> str:
+    """``H200, 132 SMs   (preset, not calibrated: times ±15 %)``, and the settings in force unless *what_if* is off."""
     state = _NOT_CALIBRATED.get(machine.state, machine.state)
-    what_if = f"   with {' '.join(machine.overrides)}" if machine.overrides else ""
-    return f"{machine.gpu}, {machine.limits.sms} SMs   ({state}: times ±{machine.band_pct:g} %){what_if}"
+    settings = f"   with {' '.join(machine.overrides)}" if machine.overrides and what_if else ""
+    return f"{machine.gpu}, {machine.limits.sms} SMs   ({state}: times ±{machine.band_pct:g} %){settings}"
+
+
+def _dispatch_text(reports: Sequence[Report]) -> str:
+    """How blocks were dispatched where that is not by arrival, and the seed where it matters; what all share."""
+    dispatches, seeds = {report.dispatch for report in reports}, {report.seed for report in reports}
+    words = [f"dispatch {dispatch}" for dispatch in dispatches - {"arrival"} if len(dispatches) == 1]
+    words += [f"seed {seed}" for seed in seeds if len(seeds) == 1 and (seed or dispatches != {"arrival"})]
+    return f"   {', '.join(words)}" if words else ""
 
 
 def verdicts(reports: Sequence[Report]) -> list[str]:
@@ -74,74 +90,20 @@ def verdicts(reports: Sequence[Report]) -> list[str]:
     caveats = list(dict.fromkeys(text for report in reports for text in report.caveats))
     if len(reports) == 1:
         return [*reports[0].verdict, *caveats]
-    axes = [axis for axis in axis_columns(reports) if axis.title not in ("tile", "split-K")]
-    return [*(f"{_case(report, axes)}: {line}" for report in reports for line in report.verdict), *caveats]
+    axes = case_columns(reports)
+    return [*(f"{case_text(report, axes)}: {line}" for report in reports for line in report.verdict), *caveats]
 
 
-def _titled(lines: Sequence[str]) -> list[Line]:
-    return [Line(line, "" if place else "title") for place, line in enumerate(lines)]
+def _words(reports: Sequence[Report]) -> list[str]:
+    """The sentences under the tables: of a sweep only those that its summary has no room for."""
+    return verdicts(reports) if len(reports) == 1 else list(summary_words(reports))
+
+
+def _policy_strips(reports: Sequence[Report], time_unit: str) -> list[Strip]:
+    return [column.strip(reports) for column in (*axis_columns(reports), *plan_columns(time_unit))]
 
 
 def _role(row: Row) -> str:
     if row.deadlock == DEADLOCKS:
         return "bad"
     return "good" if row.recommended else ""
-
-
-def _case(report: Report, axes: Sequence[Column]) -> str:
-    return " ".join(
-        axis.cell(report, report.rows[0])
-        if axis.title == "set"
-        else f"{axis.title}={axis.cell(report, report.rows[0])}"
-        for axis in axes
-    )
-
-
-def _policy_cells(reports: Sequence[Report], time_unit: str) -> tuple[list[str], list[list[str]], list[bool]]:
-    columns = [*axis_columns(reports), *plan_columns(time_unit)]
-    rows = [[column.cell(report, row) for column in columns] for report in reports for row in report.rows]
-    return [column.title for column in columns], rows, [column.number for column in columns]
-
-
-def _kernel_cells(reports: Sequence[Report]) -> tuple[list[str], list[list[str]], list[bool]]:
-    """Cells of the kernel table; SMs and where times come from only if there is something to say."""
-    pairs = dict.fromkeys((report.machine.limits.sms, row) for report in reports for row in report.kernels)
-    columns = [
-        ("SMs", len({sms for sms, _ in pairs}) > 1, True),
-        ("kernel", True, False),
-        (_sizes_title(reports), True, False),
-        ("tile", True, False),
-        ("grid r x c", True, True),
-        ("tiles", True, True),
-        ("blocks/SM", True, False),
-        ("waves", True, True),
-        ("time from", any(row.cost != "model" for _, row in pairs), False),
-    ]
-    kept = [place for place, (_, shown, _) in enumerate(columns) if shown]
-    widths = _size_widths(reports)
-    rows = [[_kernel_line(sms, row, widths)[place] for place in kept] for sms, row in pairs]
-    return [columns[place][0] for place in kept], rows, [columns[place][2] for place in kept]
-
-
-def _kernel_line(sms: int, row: KernelRow, widths: tuple[int, int, int]) -> list[str]:
-    grid = grid_text(row.grid)
-    room = f"{row.blocks_per_sm} ({row.limited_by})"
-    waves = "-" if row.waves is None else f"{row.waves:.2f}"
-    return [str(sms), row.name, _sizes(row, widths), row.tile, grid, str(row.tiles), room, waves, row.cost]
-
-
-def _sizes(row: KernelRow, widths: tuple[int, int, int]) -> str:
-    if row.m is None or row.n is None or row.k is None:
-        return "-"
-    return " x ".join(str(size).rjust(width) for size, width in zip((row.m, row.n, row.k), widths, strict=True))
-
-
-def _sizes_title(reports: Sequence[Report]) -> str:
-    return " x ".join(name.rjust(width) for name, width in zip("MNK", _size_widths(reports), strict=True))
-
-
-def _size_widths(reports: Sequence[Report]) -> tuple[int, int, int]:
-    """Digits of the largest M, N and K, so that the sizes stand under each other."""
-    rows = [row for report in reports for row in report.kernels]
-    m, n, k = (max((len(str(getattr(row, side))) for row in rows if row.m), default=1) for side in "mnk")
-    return m, n, k

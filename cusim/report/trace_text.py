@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from cusim.machine.machine import Machine
 from cusim.program.program import Program
+from cusim.report.line import Line, facts, prose, table
 from cusim.report.result import DEADLOCKS, Row
 from cusim.report.shape import dtype_of, m_of
-from cusim.report.table import aligned
-from cusim.report.text import Line, machine_text
+from cusim.report.text import machine_text
 from cusim.trace.metrics import KernelMetrics, MachineShape, metrics
 from cusim.trace.trace import Trace
 
@@ -24,26 +24,39 @@ def run_lines(program: Program, machine: Machine, row: Row, trace: Trace) -> lis
     from cusim.report.rows import shape_of
 
     words = [program.name, *_known("m=", m_of(program)), *_known("", dtype_of(program))]
-    head = Line(f"{'  '.join(words)}   on {machine_text(machine)}", "head")
-    facts = [
+    head = Line(f"{'  '.join(words)}   on {machine_text(machine)}", "head", 4)
+    said = [
         ("plan", f"{row.policy}, order {row.order}, flags {row.flags}, launch {row.launch}"),
         ("total", "never ends" if row.total_ns is None else f"{row.total_ns / 1e3:.1f} us"),
         ("deadlock", row.deadlock),
         ("because", row.reason),
     ]
     if row.deadlock != DEADLOCKS:
-        facts[2:2] = [("rounds", str(row.rounds)), ("waits", str(row.waits))]
-    lines = [Line(text) for text in fact_lines(facts)]
-    table = trace_table(trace, shape_of(program, machine))
-    # The shares of a run that stood still would count the blocks that wait for ever as absent.
-    shown = table[:-2] if row.deadlock == DEADLOCKS else table
-    return [head, Line(""), *lines, Line(""), *shown]
+        said[2:2] = [("rounds", str(row.rounds)), ("waits", str(row.waits))]
+    dispatch, seed = trace.meta.get("dispatch", "arrival"), trace.meta.get("seed", 0)
+    if dispatch != "arrival" or seed:
+        said.insert(1, ("dispatch", f"{dispatch}, seed {seed}"))
+    return [head, Line(""), *facts(said), Line(""), *trace_table(trace, shape_of(program, machine))]
 
 
-def fact_lines(facts: Sequence[tuple[str, str]]) -> list[str]:
-    """``name  value`` lines, values under each other."""
-    width = max(len(name) for name, _ in facts)
-    return [f"{name:<{width}}  {value}".rstrip() for name, value in facts]
+def trace_lines(trace: Trace, shape: MachineShape) -> list[Line]:
+    """A trace from a file: where it comes from, whether it stood still, and where its time went."""
+    said = [
+        (name, " ".join(map(str, value)) if isinstance(value, list) else str(value))
+        for name, value in trace.meta.items()
+        if not isinstance(value, Mapping) and value not in (None, [], "") and name not in ("deadlock", "cycle")
+    ]
+    return [*facts(said), Line(""), *trace_table(trace, shape), *_stood_still(trace.meta)]
+
+
+def _stood_still(meta: Mapping[str, Any]) -> list[Line]:
+    """That the run deadlocked, and the tiles that wait for each other."""
+    if meta.get("deadlock") is not True:
+        return []
+    cycle = meta.get("cycle")
+    links = [str(link) for link in cycle] if isinstance(cycle, list) else []
+    head = f"Deadlocked: from then on nothing moves{':' if links else '.'}"
+    return [Line(""), Line(head, "bad"), *(Line(f"  {link}", "", 4) for link in links)]
 
 
 def trace_table(trace: Trace, shape: MachineShape) -> list[Line]:
@@ -51,23 +64,13 @@ def trace_table(trace: Trace, shape: MachineShape) -> list[Line]:
     summary = metrics(trace, shape)
     titles = ["kernel", "blocks", "waves", "first start us", "last end us", "waiting us a block"]
     rows = [[*_kernel_cells(kernel), _waiting(trace, number)] for number, kernel in enumerate(summary.kernels)]
-    lines = aligned(titles, rows, [False, True, True, True, True, True])
+    until = "stood still after" if trace.meta.get("deadlock") is True else "span"
     shares = (
-        f"span {summary.span_ps / _PS_PER_US:.1f} us: working {summary.working_pct:.1f} %, "
+        f"{until} {summary.span_ps / _PS_PER_US:.1f} us: working {summary.working_pct:.1f} %, "
         f"waiting {summary.waiting_pct:.1f} %, empty {summary.empty_pct:.1f} % of the SMs' time; "
         f"achieved occupancy {100 * summary.achieved_occupancy:.1f} %"
     )
-    return [Line(lines[0], "title"), *map(Line, lines[1:]), Line(""), Line(shares, "verdict")]
-
-
-def meta_lines(meta: Mapping[str, Any]) -> list[str]:
-    """Where a trace comes from; tables and empty entries left out."""
-    facts = [
-        (name, " ".join(map(str, value)) if isinstance(value, list) else str(value))
-        for name, value in meta.items()
-        if not isinstance(value, Mapping) and value not in (None, [], "")
-    ]
-    return fact_lines(facts) if facts else []
+    return [*table(titles, rows, [False, True, True, True, True, True]), Line(""), prose(shares, "verdict")]
 
 
 def _kernel_cells(kernel: KernelMetrics) -> list[str]:

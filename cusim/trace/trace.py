@@ -82,10 +82,11 @@ class Trace:
 
     @property
     def span_ps(self) -> int:
-        """First block start to last block end."""
+        """First block start to the moment at which the last block has ended and posted."""
         if not self.blocks:
             return 0
-        return int(self.tiles["end"].max() - self.tiles["placed"].min())
+        last = max(self.tiles["end"].max(), self.tiles["posted"].max())
+        return int(last - self.tiles["placed"].min())
 
 
 def column_table(rows: Sequence[tuple[int, ...]], columns: tuple[str, ...]) -> dict[str, Column]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
@@ -24,6 +24,7 @@ from cusim.workloads.defaults import (
 from cusim.workloads.fig1 import NAME as FIG1
 from cusim.workloads.fig1 import fig1_workload
 from cusim.workloads.mlp import MLPS, Mlp
+from cusim.workloads.shipped import SHIPPED, shipped_workload
 from cusim.workloads.workload import Choice, Workload
 
 T = TypeVar("T")
@@ -47,7 +48,7 @@ class _Request:
 
 def workload_names() -> tuple[str, ...]:
     """Every name that :func:`build_workload` takes, sorted."""
-    return tuple(sorted((*MLPS, FIG1)))
+    return tuple(sorted((*MLPS, FIG1, *SHIPPED)))
 
 
 def build_workload(
@@ -65,9 +66,11 @@ def build_workload(
     *tile* is ``MxNxK`` for every GEMM or one each, joined by ``+``; *split_k* a number likewise. They replace the
     table's for every policy. *contender* (``stream``, ``row`` or ``tile``; ``overlap`` is row) gives every policy the
     tiles of that one, so that only synchronisation differs. *architecture* (``sm_90``) says what a machine is that the
-    table does not know.
-    Raises InputError with everything that is wrong, also where nothing is known for the machine.
+    table does not know: it is then taken as one that it knows of that architecture.
+    Raises InputError with everything that is wrong, also where nothing is known for the machine, and TypeError for
+    arguments of another type.
     """
+    _check_types(name, machine_name, m, {"tile": tile, "contender": contender, "architecture": architecture}, split_k)
     if name not in workload_names():
         why = f"unknown workload; {did_you_mean(name, workload_names())}  (or the path of a .toml file)"
         raise refuse("workloads", "workload", name, why)
@@ -75,12 +78,12 @@ def build_workload(
     contender = "row" if contender == "overlap" else contender
     if contender is not None and contender not in CONTENDERS:
         problems.add("contender", contender, did_you_mean(contender, CONTENDERS))
-    if name == FIG1:
+    if name not in MLPS:
         for key, value in (("m", m), ("tile", tile), ("split_k", split_k)):
             if value is not None:
-                problems.add(key, value, f"{FIG1} has one shape; leave it out")
+                problems.add(key, value, f"{name} has one shape; leave it out")
         problems.raise_if_any()
-        return fig1_workload(machine_name)
+        return fig1_workload(machine_name) if name == FIG1 else shipped_workload(name, machine_name)
     rows = DEFAULT_M if m is None else m
     if not 1 <= rows <= LARGEST:
         problems.add("m", m, f"must be 1 to {LARGEST}")
@@ -88,31 +91,56 @@ def build_workload(
         MLPS[name], machine_name, rows, _tiles(tile, problems), _splits(split_k, problems), contender, problems
     )
     rule = _architecture(request, architecture)
-    entry = entry_for(name, machine_name, rows)
+    relative = _relative(name, machine_name, rule)
+    entry = entry_for(name, relative, rows)
     if entry is None and request.tiles is None and not problems.found:
         known = " ".join(machines_of(name))
         why = f"no tiles are known for this machine (known: {known}); give --tile 128x256x64, or a program as TOML file"
         problems.add("machine", machine_name, why)
     problems.raise_if_any()
     assert rule is not None
-    return _mlp_workload(request, rule, entry)
+    return _mlp_workload(request, rule, entry, relative)
 
 
-def _mlp_workload(request: _Request, rule: Architecture, entry: Entry | None) -> Workload:
+def _check_types(name: object, machine: object, m: object, texts: Mapping[str, object], split_k: object) -> None:
+    """Raises TypeError with a sentence for an argument of a type that no value of it has."""
+    for key, value in (("name", name), ("machine_name", machine)):
+        if not isinstance(value, str):
+            example = "gpt3-mlp" if key == "name" else "h200 (a Machine has it as its name)"
+            raise TypeError(f"{key} must be text such as {example}, not {type(value).__name__}")
+    if m is not None and (isinstance(m, bool) or not isinstance(m, int)):
+        raise TypeError(f"m must be an int, the number of rows, not {m!r}")
+    for key, value in texts.items():
+        if value is not None and not isinstance(value, str):
+            example = {"tile": " such as 128x256x64", "architecture": " such as sm_90"}.get(key, "")
+            raise TypeError(f"{key} must be text{example}, not {value!r}")
+    if split_k is not None and (isinstance(split_k, bool) or not isinstance(split_k, int | str)):
+        raise TypeError(f"split_k must be an int, or text such as 2+1, not {split_k!r}")
+
+
+def _relative(workload: str, machine: str, rule: Architecture | None) -> str:
+    """The machine whose defaults serve: itself, or the first known one of its architecture for which there are any."""
+    if rule is None or architecture_of(machine) is not None:
+        return machine
+    return next((known for known in rule.machines if known in machines_of(workload)), machine)
+
+
+def _mlp_workload(request: _Request, rule: Architecture, entry: Entry | None, relative: str) -> Workload:
     tilings = {word: _tilings(request, rule, entry, request.contender or word) for word in CONTENDERS}
     request.problems.raise_if_any()
     programs: dict[tuple[Tiling, ...], Program] = {}
     for cut in tilings.values():
         if cut not in programs:
             programs[cut] = request.mlp.program(request.m, cut, rule)
-    defaults = rule_for(request.mlp.name, request.machine, request.m)
+    defaults = rule_for(request.mlp.name, relative, request.m)
+    taken = "" if relative == request.machine else f"as for {relative}, of the same architecture: "
     source = "--tile, --split-k" if entry is None or request.tiles else entry.source
     choices = {
         word: Choice(
             programs[tilings[word]],
             defaults.flags.get(word, ""),
             defaults.order[word],
-            f"tiles: {source}; flags and order: {defaults.source}; blocks: {rule.source}",
+            f"{taken}tiles: {source}; flags and order: {defaults.source}; blocks: {rule.source}",
         )
         for word in CONTENDERS
     }
@@ -154,7 +182,9 @@ def _architecture(request: _Request, given: str | None) -> Architecture | None:
     if given is not None:
         found = next((rule for rule in architectures() if rule.name == given), None)
         if found is None:
-            request.problems.add("architecture", given, did_you_mean(given, names))
+            request.problems.add(
+                "architecture", given, f"no rule for its blocks is known; {did_you_mean(given, names)}"
+            )
         return found
     found = architecture_of(request.machine)
     if found is None:

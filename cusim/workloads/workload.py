@@ -27,7 +27,8 @@ class Workload:
     """A named set of kernels of *m* rows for the machine named *machine*.
 
     *machine_overrides* are ``key=value`` settings that the workload needs of any machine (Fig. 1 has four SMs).
-    *choices* has an entry for ``stream``, ``row`` and ``tile``; :meth:`choice` serves every policy word.
+    *choices* has an entry for ``stream``, ``row`` and ``tile``; :meth:`choice` serves every policy word. *text* is the
+    TOML of a workload that is shipped as a file, comments and all.
     """
 
     name: str
@@ -36,6 +37,7 @@ class Workload:
     choices: Mapping[str, Choice]
     machine_overrides: tuple[str, ...] = ()
     source: str = ""
+    text: str = ""
 
     @property
     def program(self) -> Program:

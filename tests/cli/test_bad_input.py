@@ -44,14 +44,23 @@ G = ("predict", "gpt3-mlp")
         ((*G, "--m", "10:1"), ["--m", "start <= stop"]),
         ((*G, "--tile", "128x256"), ["tile", "128x256x64"]),
         ((*G, "--tile", "1024x1024x64"), ["choose a smaller tile"]),
-        ((*G, "--split-k", "none"), ["split_k"]),
+        ((*G, "--split-k", "none"), ["--split-k"]),
+        ((*G, "--m", "256:2048"), ["1793 values; step missing? 256:2048:256"]),
+        ((*G, "--m", "7:1000"), ["994 values; step missing? 7:1000:125"]),
+        ((*P, "--set", "sms=1e9"), ["--set limits.sms", "at most 4096"]),
+        ((*P, "--set", "post_ps=900"), ["--set sync.post_ps", "needs a unit: 900ps 900ns"]),
+        ((*P, "--json", "--csv"), ["--json --csv", "one form at a time"]),
+        ((*P, "--json", "-o", "out.csv"), ["--output", "its suffix says csv, the option --json"]),
         ((*P, "--policy", "row", "--flags", "A"), ["flag A", "a store keeps only the last post"]),
         ((*P, "--policy", "row", "--flags", "W", "--launch", "wait-first"), ["flag W means no wait-kernel"]),
         ((*P, "--policy", "stream", "--launch", "wait-all"), ["--launch", "stream order has no waits"]),
         ((*P, "-o", "out.xlsx"), ["--output", ".csv .json .md .txt"]),
         ((*P, "-o", "no/such/folder/out.json"), ["--output", "no directory"]),
         ((*P, "-o", "."), ["--output", "is a directory"]),
-        (("run", "cusync-fig1", "--policy", "row,tile"), ["one plan", "row, tile"]),
+        (("run", "cusync-fig1", "--policy", "row,tile"), ["--policy", "one plan", "row, tile"]),
+        (("run", "cusync-fig1", "--policy", "stream,row"), ["--policy", "one plan", "stream, row"]),
+        (("run", "cusync-fig1", "--order", "row,column"), ["plan", "one plan"]),
+        (("run", "cusync-fig1", "--set", "sms=2,4"), ["--set sms=2,4", "one value"]),
         (("run", "cusync-fig1", "--seed", "1,2"), ["--seed", "one value"]),
         (("run", "cusync-fig1", "-o", "trace.json"), ["--output", ".csv .npz"]),
         (("run",), ["Name a workload"]),
@@ -62,7 +71,8 @@ G = ("predict", "gpt3-mlp")
         (("show", "h20"), ["did you mean h200?"]),
         (("show", "missing.npz"), ["missing.npz"]),
         (("show", "missing.toml"), ["missing.toml", "cannot be read"]),
-        (("show", "h200", "--m", "4", "--toml"), ["--m", "--toml"]),
+        (("show", "h200", "--m", "4"), ["--m", "goes with a workload"]),
+        (("show", "row", "--toml"), ["--toml", "goes with a workload or a program or a machine"]),
         (("show", "gpt3-mlp", "--diff", "h200"), ["--diff", "goes with a machine"]),
         (("show", "h200", "--diff", "x100"), ["x100", "allowed"]),
         (("show", "gpt3-mlp", "--m", "1,2"), ["--m", "one value"]),
@@ -81,6 +91,33 @@ def test_mistakes(call: Call, tmp_path: Path, words: tuple[str, ...], said: list
 def test_all_mistakes_at_once(call: Call) -> None:
     done = call(*G, "--m", "0", "--machine", "h2000", "--set", "foo=1", "--dispatch", "x", "--seed", "y")
     assert "cusim: 5 errors in the command line, nothing was run" in done.stderr
+
+
+@pytest.mark.parametrize("verb", ["predict", "run"])
+def test_options_of_the_plan_and_of_the_workload_are_told_together(call: Call, verb: str) -> None:
+    wrong = {
+        "--m": "0", "--machine": "h2000", "--tile": "3x", "--split-k": "none", "--set": "sms=1e9", "--policy": "rwo",
+        "--order": "colum", "--flags": "Q", "--launch": "no", "--dispatch": "x", "--seed": "y", "-o": "no/such/x.csv",
+    }  # fmt: skip
+    done = call(verb, "gpt3-mlp", *(word for pair in wrong.items() for word in pair))
+    assert f"{len(wrong)} errors in the command line" in done.stderr
+    said = [line.split()[0] for line in done.stderr.splitlines()[1:]]
+    assert sorted(said) == sorted("--output" if option == "-o" else option for option in wrong)
+
+
+def test_an_unknown_workload_does_not_hide_other_mistakes(call: Call) -> None:
+    done = call("predict", "gpt4-mlp", "--policy", "rwo", "--order", "up:row", "--launch", "no")
+    assert [line.split()[0] for line in done.stderr.splitlines()[1:]] == ["--policy", "--launch", "WORKLOAD"]
+
+
+def test_what_the_engine_refuses_is_told_under_the_name_of_the_file(call: Call, pair: str, tmp_path: Path) -> None:
+    text = (tmp_path / pair).read_text(encoding="utf-8").replace("shared_kib = 128", "shared_kib = 900", 1)
+    (tmp_path / pair).write_text(text, encoding="utf-8")
+    for verb in ("predict", "run"):
+        done = call(verb, pair, "--machine", "h200")
+        assert done.exit_code == 2
+        assert "1 error in pair.toml, nothing was run" in done.stderr
+        assert "kernel[0].block" in done.stderr
 
 
 def test_a_program_file_keeps_its_own_sizes(call: Call, pair: str) -> None:

@@ -131,7 +131,7 @@ FIG1 = [sys.executable, "-m", "cli.main", "predict", "cusync-fig1", "-q"]
 def on_a_terminal(root: Path, **environment: str) -> bytes:
     """What `cusim predict` sends to a terminal."""
     ours, theirs = pty.openpty()
-    clean = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "FORCE_COLOR")}
+    clean = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "FORCE_COLOR", "COLUMNS")}
     done = subprocess.run(FIG1, cwd=root, stdout=theirs, env={**clean, "TERM": "xterm", **environment}, check=False)
     os.close(theirs)
     assert done.returncode == 0
@@ -153,6 +153,12 @@ def test_only_a_terminal_gets_colour_and_only_without_no_color(root: Path) -> No
     assert b"\x1b[" in coloured
     assert b"\x1b[" not in plain
     assert plain.replace(b"\r\n", b"\n") == piped
+
+
+def test_a_terminal_gets_lines_of_its_own_width(root: Path) -> None:
+    lines = on_a_terminal(root, NO_COLOR="1", COLUMNS="80").decode().splitlines()
+    assert max(map(len, lines)) <= 80
+    assert any(line.startswith("(no room for: ") for line in lines)
 
 
 def test_a_stdout_that_lacks_characters_gets_question_marks(root: Path) -> None:

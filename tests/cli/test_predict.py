@@ -12,6 +12,21 @@ from click.testing import Result
 
 Call = Callable[..., Result]
 
+PAIR = """\
+schema = "cusim.program/1"
+[[kernel]]
+name = "up"
+gemm = { m = 384, n = 512, k = 256 }
+tile = "128x128x64"
+block = { threads = 256, registers = 128, shared_kib = 128 }
+[[kernel]]
+name = "down"
+gemm = { m = 384, n = 256, k = 512 }
+a = "up"
+tile = "128x128x64"
+block = { threads = 256, registers = 128, shared_kib = 128 }
+"""
+
 
 SMALL = ("cusync-fig1", "--machine", "h200")
 
@@ -105,7 +120,7 @@ def test_several_values_of_m_add_a_column_and_compare_within_each(call: Call) ->
     ]  # fmt: skip
     table = call("predict", "gpt3-mlp", "--m", "256,512", "--machine", "h200", "--policy", "row", "-q").stdout
     assert "\n  m  policy" in table
-    assert "\nm=256: " in table
+    assert re.search(r"\n  m  best policy +gain %  (with wait-all us  )?verdict\n256  row \(", table)
 
 
 def test_what_if_is_swept_and_recorded(call: Call) -> None:
@@ -147,6 +162,19 @@ def test_combinations_that_are_not_legal_are_left_out_with_the_reason(call: Call
         ("stream", "-"), ("row", "-"), ("tile", "-"), ("tile", "A"),
     ]  # fmt: skip
     assert "note: left out --policy row --flags A: flag A: " in done.stderr
+
+
+def test_reasons_that_kernels_share_are_said_once(call: Call) -> None:
+    stderr = " ".join(
+        call("predict", *SMALL, "--policy", "row", "--order", "column,row", "--flags", "T").stderr.split()
+    )
+    assert stderr.count("flag T leaves the order to the hardware") == 1
+
+
+def test_one_combination_is_not_one_combinations(call: Call) -> None:
+    options = ("--policy", "row,batched:2,batched:3,batched:4,batched:5,batched:6,batched:7", "--flags", "-,A")
+    stderr = call("predict", *SMALL, *options).stderr
+    assert "note: left out 1 more combination that is not legal" in stderr
 
 
 def test_a_launch_that_is_typed_overrules_a_w_that_is_not(call: Call) -> None:
@@ -199,6 +227,92 @@ def test_a_program_without_dependences_has_stream_order_only(call: Call, tmp_pat
     assert done.exit_code == 0
     assert "rescaled from a100" in done.stdout
     assert "Only stream order was asked for" in done.stdout
+    assert done.stdout.splitlines()[2].split() == [
+        "kernel", "grid", "r", "x", "c", "tiles", "blocks/SM", "waves", "time", "from",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("options", [("gpt3-mlp", "--m", "768"), ("llama-mlp", "--m", "256,512", "--machine", "v100")])
+def test_an_answer_is_at_most_120_wide(call: Call, options: tuple[str, ...]) -> None:
+    done = call("predict", *options)
+    assert max(map(len, done.output.splitlines())) <= 120
+
+
+def test_unlike_tiles_are_told_with_the_option_that_makes_them_alike(call: Call) -> None:
+    options = ("predict", "llama-mlp", "--m", "512", "--machine", "v100")
+    said = " ".join(call(*options, "-q").stdout.split())
+    assert "These two differ in split-K (3+1 and 2+1)" in said
+    assert "--split-k 2+1 compares like with like." in said
+    assert "even the best" not in said
+    alike = " ".join(call(*options, "--split-k", "2+1", "-q").stdout.split())
+    assert "These two differ" not in alike
+
+
+def test_the_kernel_table_says_whose_tiles_these_are(call: Call) -> None:
+    lines = call("predict", "llama-mlp", "--m", "512", "--machine", "v100", "-q").stdout.splitlines()
+    assert lines[2].endswith("used by")
+    assert [line.split("  ")[-1] for line in lines[3:6]] == ["stream", "all", "row tile batched:2"]
+
+
+def test_a_recommendation_that_rests_on_arrival_names_the_time_of_the_safe_launch(call: Call) -> None:
+    options = ("predict", "gpt3-mlp", "--m", "768", "--policy", "row", "--json", "-q")
+    (row,) = [row for row in json.loads(call(*options).stdout)["rows"] if row["recommended"]]
+    assert row["deadlock"] == "safe if arrival order holds"
+    held = json.loads(call(*options, "--launch", "wait-all").stdout)["rows"][-1]
+    said = " ".join(call("predict", "gpt3-mlp", "--m", "768", "--policy", "row", "-q").stdout.split())
+    assert f"--launch wait-all takes {held['total_ns'] / 1000:.1f} us" in said
+    assert said.endswith("and is safe by construction.")
+
+
+def test_the_head_says_how_blocks_were_dispatched(call: Call) -> None:
+    plain, seeded = call("predict", *SMALL).stdout, call("predict", *SMALL, "--seed", "3").stdout
+    worst = call("predict", *SMALL, "--dispatch", "adversarial").stdout
+    assert "dispatch" not in plain
+    assert "seed 3" in seeded.splitlines()[0]
+    assert "dispatch adversarial, seed 0" in " ".join(worst.split("kernel")[0].split())
+
+
+def test_under_the_worst_dispatch_nothing_rests_on_arrival(call: Call) -> None:
+    options = ("predict", "gpt3-mlp", "--m", "768", "--policy", "row", "--dispatch", "adversarial")
+    done = call(*options)
+    row = next(line for line in done.stdout.splitlines() if line.startswith("row "))
+    assert row.endswith(("can deadlock (did not here)", "deadlocks"))
+    assert "No policy to recommend" in done.stdout
+
+
+def test_json_rows_name_program_machine_and_m(call: Call, pair: str) -> None:
+    data = json.loads(call("predict", pair, "--machine", "h200,a100", "--policy", "row", "--json", "-q").stdout)
+    assert [(row["program"], row["machine"], row["gpu"], row["m"]) for row in data["rows"]] == [
+        ("pair", "h200", "H200", 384), ("pair", "h200", "H200", 384),
+        ("pair", "a100", "A100", 384), ("pair", "a100", "A100", 384),
+    ]  # fmt: skip
+    assert [machine["name"] for machine in data["machines"]] == ["h200", "a100"]
+
+
+def test_a_machine_printed_as_toml_serves_workloads_by_its_architecture(call: Call, tmp_path: Path) -> None:
+    text = call("show", "h200", "--toml").stdout
+    (tmp_path / "mine.toml").write_text(text.replace('name = "h200"', 'name = "mine"'), encoding="utf-8")
+    options = ("gpt3-mlp", "--m", "256", "--policy", "row", "--json", "-q")
+    mine, known = (json.loads(call("predict", *options, "--machine", m).stdout) for m in ("mine.toml", "h200"))
+    assert [row["total_ns"] for row in mine["rows"]] == [row["total_ns"] for row in known["rows"]]
+
+
+def test_what_is_odd_about_a_kernel_is_noted(call: Call, tmp_path: Path) -> None:
+    odd = PAIR.replace("threads = 256", "threads = 250", 1).replace("shared_kib = 128", "shared_kib = 8", 1)
+    odd += 'time_us = 5000.0\nmeasured_on = "h200"\n'
+    fast = PAIR + 'time_us = 0.05\nmeasured_on = "h200"\n'
+    plain = call("predict", _written(tmp_path, PAIR), "--machine", "h200").stderr
+    noted = " ".join(call("predict", _written(tmp_path, odd), "--machine", "h200").stderr.split())
+    assert "250 threads are no multiple of 32" in noted
+    assert "8 KiB of shared memory hold less than one k step of the tile's operands (32 KiB)" in noted
+    assert re.search(r"down: its measured time is \d+\.\d times the \d+\.\d us that the model of H200", noted)
+    assert "multiple of 32" not in plain
+    assert call("predict", _written(tmp_path, fast), "--machine", "h200").exit_code == 2  # below its fixed costs
+
+
+def _written(folder: Path, text: str) -> str:
+    (folder / "mine.toml").write_text(text, encoding="utf-8")
+    return "mine.toml"
 
 
 def test_list_names_the_axes_and_a_programs_parts(call: Call, pair: str) -> None:

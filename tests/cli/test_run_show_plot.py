@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,6 +11,9 @@ from click.testing import Result
 
 from cli.detail import kind_of
 from cusim.errors import InputError
+from cusim.machine.unused import UNUSED
+from cusim.plot.bars import policy_bars
+from cusim.plot.lines import sweep_lines
 from cusim.program.toml_read import parse_program
 from cusim.trace.formats import read_trace
 
@@ -42,6 +46,23 @@ def test_run_of_a_deadlock_is_exit_5_and_keeps_what_ran(call: Call, tmp_path: Pa
     assert done.exit_code == 5
     assert "never ends" in done.stdout
     assert 0 < read_trace(tmp_path / "stuck.npz").blocks < 432
+    shown = call("show", "stuck.npz").stdout
+    assert "Deadlocked: from then on nothing moves:" in shown
+    assert "waits for semaphore" in shown.split("Deadlocked")[1]
+    assert "stood still after" in shown
+    assert call("plot", "stuck.npz", "--sm", "0:4").exit_code == 0
+
+
+def test_run_of_a_trace_to_a_device_does_not_replace_it(call: Call, tmp_path: Path) -> None:
+    (tmp_path / "full.npz").symlink_to("/dev/full")
+    done = call(*RUN, "-o", "full.npz")
+    assert (done.exit_code, "No space left on device" in done.stderr) == (2, True)
+    assert (tmp_path / "full.npz").is_char_device()
+
+
+def test_run_says_how_blocks_were_dispatched(call: Call) -> None:
+    assert "\ndispatch  random, seed 4\n" in call(*RUN, "--dispatch", "random", "--seed", "4").stdout
+    assert "\ndispatch" not in call(*RUN).stdout
 
 
 def test_run_on_a_gpu_says_that_this_version_only_simulates(call: Call) -> None:
@@ -80,6 +101,41 @@ def test_plot_of_a_sweep_has_times_and_no_common_gain(call: Call) -> None:
     done = call("plot", "sweep.json", "--kind", "gain")
     assert done.exit_code == 2
     assert "2 cases" in done.stderr
+
+
+@pytest.mark.parametrize("kind", [(), ("--kind", "time"), ("--kind", "gain")])
+def test_plot_of_a_sweep_over_m_is_lines(call: Call, monkeypatch: pytest.MonkeyPatch, kind: tuple[str, ...]) -> None:
+    drawn: dict[str, Any] = {}
+
+    def noted(lines: Any, **how: Any) -> Any:
+        drawn.update(lines=lines, **how)
+        return sweep_lines(lines, **how)
+
+    monkeypatch.setattr("cusim.plot.lines.sweep_lines", noted)
+    call("predict", "gpt3-mlp", "--m", "512,256", "--order", "row,column", "--policy", "row", "-q", "-o", "s.json")
+    assert call("plot", "s.json", *kind).exit_code == 0
+    assert [line.label for line in drawn["lines"]] == ["stream  row", "stream  column", "row  row", "row  column"]
+    assert {line.x for line in drawn["lines"]} == {(256, 512)}
+    assert drawn["measures"] == (kind[1:] or ("time", "gain"))
+    assert drawn["title"] == "gpt3-mlp on H200"
+
+
+def test_bars_of_several_machines_name_them_and_what_sets_rows_apart(
+    call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn: dict[str, Any] = {}
+
+    def noted(rows: Any, **how: Any) -> Any:
+        drawn.update(rows=rows, **how)
+        return policy_bars(rows, **how)
+
+    monkeypatch.setattr("cusim.plot.bars.policy_bars", noted)
+    call("predict", "llama-mlp", "--m", "256", "--machine", "v100,a100", "--policy", "row", "-q", "-o", "r.json")
+    assert call("plot", "r.json").exit_code == 0
+    assert drawn["title"] == "llama-mlp on V100, A100, m=256"
+    labels = [row.label for row in drawn["rows"]]
+    assert labels[:2] == ["stream  split 6+4 v100", "row  split 4 v100"]
+    assert [label.split()[-1] for label in labels] == ["v100", "v100", "a100", "a100"]
 
 
 def test_plot_of_a_trace_that_does_not_say_its_machine(call: Call, tmp_path: Path) -> None:
@@ -137,6 +193,23 @@ def test_toml_round_trips(call: Call, tmp_path: Path) -> None:
     assert {kernel.gemm.m for kernel in program.kernels if kernel.gemm} == {300}
     (tmp_path / "mine.toml").write_text(text, encoding="utf-8")
     assert call("show", "mine.toml", "--toml").stdout == text
+
+
+def test_the_shipped_example_is_printed_with_its_comments(call: Call, root: Path) -> None:
+    shipped = (root / "cusim" / "examples" / "two_gemms.toml").read_text(encoding="utf-8")
+    assert call("show", "two_gemms", "--toml").stdout == shipped
+    assert call("predict", "two_gemms", "-q").exit_code == 0
+
+
+def test_show_marks_numbers_that_nothing_reads_yet(call: Call) -> None:
+    shown = " ".join(call("show", "h200").stdout.split())
+    assert shown.count("not used by the model yet:") == len(UNUSED)
+    assert "changes nothing" in call(*RUN, "--set", "poll_ps=x2").stderr
+
+
+def test_show_says_what_the_words_of_the_tables_mean(call: Call) -> None:
+    shown = " ".join(call("show").stdout.split())
+    assert "it adds kernels up though a tile of one may take longer than a tile of another" in shown
 
 
 def test_show_of_a_trace(call: Call) -> None:

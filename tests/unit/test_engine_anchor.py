@@ -76,7 +76,7 @@ def test_what_if_keeps_the_time_by_round() -> None:
 
 
 def test_a_time_shorter_than_its_overheads_is_refused_and_names_the_key() -> None:
-    with pytest.raises(InputError, match=r"up\.time_us"):
+    with pytest.raises(InputError, match=r"kernel\[0\]\.time_us"):
         predict(up(1.0), H200, Plan())
 
 

@@ -43,7 +43,7 @@ def test_values_are_plain_numbers_in_internal_units(name: str) -> None:
         part = getattr(machine, section)
         for leaf in leaves(section):
             kinds = {"placement": str, "sm_order": tuple}
-            floats = ("sm_l2_bytes_per_clock", "tensor_efficiency", "lone_block_share")
+            floats = ("sm_l2_bytes_per_clock", "tensor_efficiency", "lone_block_share", "sustained_share")
             assert type(getattr(part, leaf)) is kinds.get(leaf, float if leaf in floats else int), leaf
 
 

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from cusim.errors import InputError
-from cusim.machine import load_machine, machine_from_json, machine_from_toml
+from cusim.machine import load_machine, machine_from_json, machine_from_toml, machine_names, with_overrides
+from cusim.machine.write import machine_to_toml
 
 
 def toml(name: str) -> str:
@@ -64,7 +65,6 @@ def test_a_file_that_cannot_be_used(tmp_path: Path, name: str, content: bytes | 
 
 def test_all_mistakes_are_told_at_once() -> None:
     given = document()
-    given["schema"] = "cusim.machine/9"
     given["state"] = "guess"
     given["colour"] = "green"
     del given["limits"]["sms"]
@@ -82,7 +82,7 @@ def test_all_mistakes_are_told_at_once() -> None:
     given["dispatch"]["block_ps"] = 700
     found = problems(given)
     assert set(found) == {
-        "schema", "state", "colour", "limits.sms", "limits.smss", "rates.clock_hz.unit",
+        "state", "colour", "limits.sms", "limits.smss", "rates.clock_hz.unit",
         "rates.tensor_efficiency.value", "block.load_ps.value", "block.ticket_ps.value",
         "sync.post_ps.source", "sync.poll_ps.status", "sync.visible_ps.error",
         "launch.gap_ps.value", "launch.event_ps.stderr", "dispatch.placement.value", "dispatch.block_ps",
@@ -92,6 +92,23 @@ def test_all_mistakes_are_told_at_once() -> None:
     assert "did you mean measured?" in found["sync.poll_ps.status"]
     assert "allowed: most-room order" in found["dispatch.placement.value"]
     assert found["sync.post_ps.source"] == "missing"
+
+
+@pytest.mark.parametrize("schema", ["cusim.machine/9", "cusim.program/1", 1])
+def test_a_file_of_another_schema_is_one_mistake(schema: object) -> None:
+    assert problems({"schema": schema, "kernel": [{"name": "up"}]}) == {"schema": 'must be "cusim.machine/1"'}
+
+
+@pytest.mark.parametrize("name", machine_names())
+def test_what_is_written_as_toml_reads_back_equal(name: str, tmp_path: Path) -> None:
+    preset = load_machine(name)
+    settings = ["sms=7", "post_ps=x1.5", "sm_order=ascending", "tensor_efficiency=50%"]
+    for machine in (preset, with_overrides(preset, settings)):
+        path = tmp_path / "mine.toml"
+        path.write_text(machine_to_toml(machine), encoding="utf-8")
+        back = load_machine(path)
+        assert back == machine
+        assert (back.digest, dict(back.provenance)) == (machine.digest, dict(machine.provenance))
 
 
 def test_an_empty_file_names_every_part() -> None:

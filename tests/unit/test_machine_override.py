@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 
 from cusim.errors import InputError
-from cusim.machine import Machine, load_machine, with_overrides
+from cusim.machine import Machine, leaf_paths, load_machine, with_overrides
+from cusim.machine.unused import UNUSED, unused_notes
 
 
 @pytest.fixture
@@ -36,12 +40,14 @@ def test_settings_are_applied_and_recorded(h200: Machine) -> None:
 @pytest.mark.parametrize(
     ("setting", "section", "leaf", "value"),
     [
-        ("post_ps=500", "sync", "post_ps", 500),  # a bare number is in the unit that the name ends in
-        ("gap_ps=0", "launch", "gap_ps", 0),
+        ("gap_ps=0ns", "launch", "gap_ps", 0),
+        ("sms=x0.5", "limits", "sms", 66),  # a factor on what the machine has
+        ("post_ps=x10", "sync", "post_ps", 3_530_000),
+        ("block.prologue_ps=x1.5", "block", "prologue_ps", 3_000_000),
         ("clock_hz=1.41e3MHz", "rates", "clock_hz", 1_410_000_000),
         ("machine.limits.smem_per_sm_bytes=256KiB", "limits", "smem_per_sm_bytes", 262144),
         ("tensor_efficiency=80%", "rates", "tensor_efficiency", 0.8),
-        ("sm_l2_bytes_per_clock=48.5", "rates", "sm_l2_bytes_per_clock", 48.5),
+        ("sm_l2_bytes_per_clock=48.5B/clock", "rates", "sm_l2_bytes_per_clock", 48.5),
         ("placement=most-room", "dispatch", "placement", "most-room"),
         ("sm_order=ascending", "dispatch", "sm_order", tuple(range(132))),
     ],
@@ -99,6 +105,51 @@ def test_all_mistakes_are_told_at_once(h200: Machine) -> None:
     assert "ascending" in found["dispatch.sm_order"]
     assert "key=value" in found["=4"]
     assert len(found) == 15
+
+
+@pytest.mark.parametrize(
+    ("setting", "said"),
+    [
+        ("post_ps=500", "needs a unit: 500ps 500ns 500us 500ms 500s"),
+        ("gap_ps=0", "needs a unit"),
+        ("clock_hz=1.4", "needs a unit: 1.4Hz 1.4MHz 1.4GHz"),
+        ("sm_l2_bytes_per_clock=48", "needs a unit: 48B/clock"),
+        ("sms=1e9", "must be at most 4096"),
+        ("blocks_per_sm=4096", "must be at most 1024"),
+        ("post_ps=1000s", "must be at most 10 s"),
+        ("clock_hz=1Hz", "must be at least 1 MHz"),
+        ("hbm_bytes_per_s=1B/s", "must be at least 1000000 B/s"),
+        ("sms=x0.7", "must be a whole number"),
+        ("sms=x", "after x stands a number"),
+        ("sms=x2us", "after x stands a number"),
+        ("post_ps=xnan", "after x stands a number"),
+        ("post_ps=x-1", "must be 0 or more"),
+        ("tensor_efficiency=x2", "must be at most 1"),
+    ],
+)
+def test_what_a_value_must_have(h200: Machine, setting: str, said: str) -> None:
+    (found,) = why(h200, setting).values()
+    assert said in found
+
+
+def test_a_factor_is_recorded_in_the_unit_of_the_machine(h200: Machine) -> None:
+    quantity = with_overrides(h200, ["post_ps=x2"]).provenance["sync.post_ps"]
+    before = h200.provenance["sync.post_ps"]
+    assert (quantity.value, quantity.unit, quantity.source) == (2 * float(str(before.value)), before.unit, "--set")
+
+
+def test_settings_that_nothing_reads_are_noted(h200: Machine) -> None:
+    changed = with_overrides(h200, ["machine.sync.poll_ps=x2", "latency_ps=1us", "sms=100"])
+    assert [text.partition(" changes nothing")[0] for text in unused_notes(changed)] == [
+        "--set sync.poll_ps", "--set launch.latency_ps",
+    ]  # fmt: skip
+
+
+def test_no_module_of_the_engine_reads_what_is_said_to_be_unused(root: Path) -> None:
+    text = "".join(path.read_text(encoding="utf-8") for path in (root / "cusim" / "engine").glob("*.py"))
+    unread = {path for path in leaf_paths() if not re.search(rf"\.{path.rpartition('.')[2]}\b", text)}
+    assert set(UNUSED) - {"launch.enqueue_ps"} <= unread
+    assert "launch.gap_ps" not in unread
 
 
 def test_a_setting_that_contradicts_the_rest(h200: Machine) -> None:

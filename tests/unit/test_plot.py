@@ -11,9 +11,11 @@ import numpy as np
 import pytest
 from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 
 from cusim.errors import InputError
 from cusim.plot.bars import BarRow, policy_bars
+from cusim.plot.lines import SweepLine, sweep_lines
 from cusim.plot.save import save_figure
 from cusim.plot.style import PALETTE, kernel_colour
 from cusim.plot.timeline import timeline
@@ -244,13 +246,94 @@ def test_bars_that_cannot_be_drawn_are_refused(rows: tuple[BarRow, ...], measure
         policy_bars(rows, measure=measure)
 
 
+LINES = (
+    SweepLine("stream  row", (256, 512, 768), (100_000, 200_000, 400_000), reference=True),
+    SweepLine("stream  column", (256, 512, 768), (110_000, 190_000, 410_000), reference=True),
+    SweepLine("row", (256, 512, 768), (90_000, None, 300_000)),
+)
+
+
+def test_lines_are_times_above_and_gains_over_the_best_stream_order_below() -> None:
+    fig = sweep_lines(LINES, band_pct=5, title="mlp")
+    above, below = fig.axes
+    drawn = {line.get_label(): line.get_ydata() for line in above.lines}
+    assert list(drawn["stream  column"]) == [110, 190, 410]
+    (gain,) = [line for line in below.lines if line.get_label() == "row"]
+    assert gain.get_ydata()[0] == pytest.approx(10)
+    assert np.isnan(gain.get_ydata()[1])
+    assert gain.get_ydata()[2] == pytest.approx(25)
+    assert [tick.get_text() for tick in below.get_xticklabels()] == ["256", "512", "768"]
+
+
+def test_lines_say_where_a_policy_deadlocks_and_what_is_a_tie() -> None:
+    fig = sweep_lines(LINES, band_pct=5)
+    assert [line.strip() for line in legend(fig)][1:] == [
+        "stream  row", "stream  column", "row", "deadlock: never ends", "tie: within ±5 %",
+    ]  # fmt: skip
+    (cross,) = [line for line in fig.axes[0].lines if line.get_label().startswith("deadlock")]
+    assert list(cross.get_xdata()) == [512]
+
+
+def test_one_measure_is_one_panel_and_a_gain_needs_a_reference() -> None:
+    assert len(sweep_lines(LINES[2:], measures=("time",)).axes) == 1
+    with pytest.raises(InputError, match="needs a line of stream order"):
+        sweep_lines(LINES[2:])
+    with pytest.raises(InputError, match="at least one"):
+        sweep_lines((), measures=("time",))
+    with pytest.raises(InputError, match="for each of one or more x"):
+        sweep_lines((SweepLine("row", (1, 2), (3,)),), measures=("time",))
+
+
+@pytest.fixture
+def stuck() -> Figure:
+    """Two blocks, of which the first ends at 10 us and the second waits from 4 us until all stands still at 20 us."""
+    tiles = [
+        (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 10 * US, NONE, 0),
+        (1, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 4 * US, 20 * US, NONE, 16 * US),
+    ]
+    trace = Trace(
+        ("k0", "k1"),
+        column_table(tiles, TILE_COLUMNS),
+        column_table([], EVENT_COLUMNS),
+        column_table([(1, 4 * US, 20 * US, 0, 0)], WAIT_COLUMNS),
+        ("k0>k1",),
+        {"kind": "predicted", "deadlock": True, "cycle": ["a", "b"]},
+    )
+    return timeline(trace, shape_of(trace, 2))
+
+
+def test_a_deadlock_has_a_badge_a_title_and_waits_that_reach_the_edge(stuck: Figure) -> None:
+    ax = stuck.axes[0]
+    edge = ax.get_xlim()[1]
+    assert edge == pytest.approx(25)
+    assert boxes(stuck, "k0").get_paths()[0].get_extents().x1 == 10
+    assert boxes(stuck, "k1").get_paths()[0].get_extents().x1 == pytest.approx(edge)
+    (still,) = [patch for patch in ax.patches if patch.get_label() == "k1, waiting"]
+    assert still.get_path().get_extents().x1 == pytest.approx(edge)
+    assert [text for text in texts(stuck) if "never ends: stands still from 20.0 us on" in text]
+    assert "nothing moves any more" in legend(stuck)
+    plates = [text.get_text() for text in stuck.legends[0].findobj(Text) if text.get_text() == "DEADLOCK"]
+    assert plates == ["DEADLOCK"]
+
+
+def test_a_run_that_ends_has_no_such_badge(fig_1: Figure) -> None:
+    assert not [text for text in fig_1.legends[0].findobj(Text) if text.get_text() == "DEADLOCK"]
+
+
+def test_the_sign_of_a_tail_is_pale_like_the_tails(fig_1: Figure) -> None:
+    place = [line.startswith("pale") for line in legend(fig_1)].index(True)
+    sign = fig_1.legends[0].legend_handles[place].get_facecolor()
+    tail = next(each for each in fig_1.axes[0].collections if each.get_zorder() == 0.4)
+    assert sign == pytest.approx(tail.get_facecolor()[0])
+
+
 def draw_timeline() -> Figure:
     trace = chain(8, (20, 20), wait=2)
     return timeline(trace, shape_of(trace, 8), title="twice")
 
 
 @pytest.mark.parametrize("suffix", [".svg", ".png"])
-@pytest.mark.parametrize("draw", [draw_timeline, lambda: policy_bars(ROWS, band_pct=4)])
+@pytest.mark.parametrize("draw", [draw_timeline, lambda: policy_bars(ROWS, band_pct=4), lambda: sweep_lines(LINES)])
 def test_the_same_picture_has_the_same_bytes(tmp_path: Path, suffix: str, draw: Callable[[], Figure]) -> None:
     save_figure(draw(), tmp_path / f"a{suffix}")
     with mpl.rc_context({"font.size": 20.0, "svg.hashsalt": "mine", "axes.facecolor": "black"}):

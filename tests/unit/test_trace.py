@@ -23,8 +23,9 @@ def trace(rows: list[tuple], waits: tuple = (), kernels: tuple[str, ...] = ("up"
     )
 
 
-def test_span_is_first_start_to_last_end() -> None:
-    assert trace([row(placed=5, ready=6), row(placed=3, ready=4, end=40, posted=90)]).span_ps == 37
+def test_span_is_first_start_to_the_last_end_or_post() -> None:
+    assert trace([row(placed=5, ready=6), row(placed=3, ready=4, end=40, posted=90)]).span_ps == 87
+    assert trace([row(placed=5, ready=6), row(placed=3, ready=4, end=40, posted=-1)]).span_ps == 37
     assert trace([]).span_ps == 0
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from importlib import resources
 from typing import Any
@@ -16,6 +17,8 @@ from cusim.policies.semaphores import wait_count
 from cusim.policies.tile import TilePolicy
 from cusim.program.depends import dependences, needed_tiles
 from cusim.program.kernel import BlockResources, Kernel
+from cusim.program.toml_kernel import BLOCK_KEYS, GEMM_KEYS, KEYS
+from cusim.program.toml_read import TOP_KEYS, parse_program
 from cusim.workloads import build_workload, workload_names
 from cusim.workloads.defaults import CONTENDERS, architectures
 
@@ -127,15 +130,69 @@ def test_a_machine_named_after_a_preset_uses_its_table() -> None:
 def test_an_unknown_machine_with_a_known_architecture_takes_a_tile() -> None:
     workload = build_workload("gpt3-mlp", "mine", m=256, tile="128x256x64", architecture="sm_90")
     assert workload.program.kernels[0].block == BlockResources(384, 168, 196 * 1024)
-    assert workload.choice("tile").order == "row"
-    with pytest.raises(InputError, match="--tile 128x256x64, or a program as TOML file"):
-        build_workload("gpt3-mlp", "mine", m=256, architecture="sm_90")
+    known = build_workload("gpt3-mlp", "h200", m=256, tile="128x256x64")
+    assert workload.choice("tile").order == known.choice("tile").order
+
+
+@pytest.mark.parametrize(("arch", "relative"), [("sm_90", "h200"), ("sm_80", "a100"), ("sm_70", "v100")])
+def test_a_machine_of_a_known_architecture_is_served_without_a_tile(arch: str, relative: str) -> None:
+    mine = build_workload("gpt3-mlp", "mine", m=256, architecture=arch)
+    known = build_workload("gpt3-mlp", relative, m=256)
+    for policy in CONTENDERS:
+        ours, theirs = mine.choice(policy), known.choice(policy)
+        assert (ours.program, ours.flags, ours.order) == (theirs.program, theirs.flags, theirs.order)
+        assert ours.source.startswith(f"as for {relative}, of the same architecture: ")
+
+
+def test_the_shipped_example_is_a_workload_on_every_machine() -> None:
+    for machine in ("h200", "v100", "mine"):
+        workload = build_workload("two_gemms", machine)
+        assert workload.same_programs
+        assert parse_program(workload.text, "two_gemms.toml", "two_gemms") == workload.program
+    with pytest.raises(InputError, match="one shape"):
+        build_workload("two_gemms", "h200", m=5)
+
+
+def test_the_shipped_example_names_every_key_and_its_defaults_are_true() -> None:
+    text = build_workload("two_gemms", "h200").text
+    for key in (*TOP_KEYS, *KEYS, *GEMM_KEYS, *BLOCK_KEYS):
+        assert re.search(rf"\b{key}\b *=|\[\[{key}\]\]", text), key
+    head = text.partition("# [[kernel]]")[0]
+    said, count = re.subn(r"^# (?=name|seed|split_k|reduce|stages|prologue|epilogue)", "", head, flags=re.MULTILINE)
+    assert count == 7
+    assert parse_program(said, "x.toml", "x") == build_workload("two_gemms", "h200").program
+    clustered = re.sub(r"^block = .*\n# (?=block)", "", head, count=1, flags=re.MULTILINE)
+    assert parse_program(clustered, "x.toml", "two_gemms") == build_workload("two_gemms", "h200").program
+
+
+def test_the_commented_kernel_of_the_example_can_be_used() -> None:
+    text = build_workload("two_gemms", "h200").text
+    head, norm = text.split("# [[kernel]]\n")
+    program = parse_program(head + "[[kernel]]\n" + re.sub("^# ", "", norm, flags=re.MULTILINE), "x.toml")
+    assert [dep.name for dep in dependences(program)] == ["up>down", "down>norm"]
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"name": 5}, "name must be text such as gpt3-mlp, not int"),
+        ({"machine_name": load_machine("h200")}, "machine_name must be text such as h200 .*not Machine"),
+        ({"m": "768"}, "m must be an int"),
+        ({"m": True}, "m must be an int"),
+        ({"tile": (128, 256, 64)}, "tile must be text such as 128x256x64"),
+        ({"split_k": 2.0}, "split_k must be an int, or text such as 2\\+1"),
+        ({"architecture": 90}, "architecture must be text such as sm_90"),
+    ],
+)
+def test_wrong_types_are_told_in_a_sentence(given: dict[str, Any], said: str) -> None:
+    with pytest.raises(TypeError, match=said):
+        build_workload(**{"name": "gpt3-mlp", "machine_name": "h200", **given})
 
 
 @pytest.mark.parametrize(
     ("name", "machine", "options", "parts"),
     [
-        ("gpt3", "h200", {}, ["did you mean gpt3-mlp?", "cusync-fig1 gpt3-mlp llama-mlp"]),
+        ("gpt3", "h200", {}, ["did you mean gpt3-mlp?", "cusync-fig1 gpt3-mlp llama-mlp two_gemms"]),
         ("gpt3-mlp", "rtx", {}, ["is not known for this machine", "a100 h100 h200 v100", "TOML"]),
         ("gpt3-mlp", "rtx", {"architecture": "sm_91", "tile": "8x8x8"}, ["did you mean sm_90"]),
         ("gpt3-mlp", "h200", {"m": 0, "tile": "128", "split_k": "x"}, ["3 errors", "m = 0", 'tile = "128"', "split_k"]),
@@ -167,5 +224,5 @@ def test_fig1_waits_and_fits_one_block_an_sm_everywhere() -> None:
 
 
 def test_names_are_sorted_and_every_architecture_has_machines() -> None:
-    assert workload_names() == ("cusync-fig1", "gpt3-mlp", "llama-mlp")
+    assert workload_names() == ("cusync-fig1", "gpt3-mlp", "llama-mlp", "two_gemms")
     assert all(rule.machines and rule.source for rule in architectures())

@@ -9,15 +9,13 @@ from __future__ import annotations
 
 import gzip
 import json
-import stat
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
 import numpy as np
 
-from cusim.errors import refuse
 from cusim.trace.formats.chrome_events import Scene, events_of
 from cusim.trace.formats.chrome_view import chosen_rows, spans_ns, threads_of
 from cusim.trace.formats.table import header_text
@@ -72,10 +70,7 @@ def write_chrome(
         with gzip.GzipFile("", "wb", compresslevel=6, fileobj=file, mtime=0) as packed:
             _write_all(packed, facts, _counted(events_of(scene), done))
 
-    if _is_device(target):
-        _write_device(target, write)
-    else:
-        write_whole(target, write)
+    write_whole(target, write)
     return done
 
 
@@ -124,20 +119,3 @@ def _facts(scene: Scene, path: Path, sample: int | float | None) -> str:
         "arrows": RULE,
     }
     return json.dumps({"kind": "unknown", **meta, **own}, ensure_ascii=True)
-
-
-def _is_device(path: Path) -> bool:
-    """True for a place that is there and neither a file nor a directory: replacing it would destroy it."""
-    try:
-        mode = path.stat().st_mode
-    except OSError:
-        return False
-    return not stat.S_ISREG(mode) and not stat.S_ISDIR(mode)
-
-
-def _write_device(path: Path, write: Callable[[BinaryIO], None]) -> None:
-    try:
-        with path.open("wb") as file:
-            write(file)
-    except OSError as error:
-        raise refuse(str(path), "file", None, f"cannot be written: {error.strerror}") from None
