@@ -94,14 +94,15 @@ def _gpu() -> dict[str, Any]:
 
 
 def gpu_advice() -> str:
-    """Why nothing runs on a GPU here: this version only simulates; and what a later one would lack."""
+    """What stands in the way of a run on a GPU, and which extra to install; empty when nothing does."""
     from backend_gpu.detect import detect
 
     gpu = detect()
-    words = ["this version simulates only; nothing was run on a GPU."]
+    if gpu.usable:
+        return ""
+    words = ["no usable GPU, nothing was run."]
     for part in (gpu.driver, gpu.cupy, gpu.nvrtc):
         if part.problem:
             words.append(f"{part.name}: {part.problem}{f'; {part.fix}' if part.fix else ''}.")
-    if gpu.usable:
-        words.append(f"Driver, CuPy and NVRTC are ready ({gpu.devices[0].name}).")
+    words.append("--device null runs the whole path without a GPU.")
     return " ".join(words)

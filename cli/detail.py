@@ -11,7 +11,9 @@ from typing import Any
 from cli.inputs import Axes, read_axes
 from cli.output import columns, note
 from cli.subject import Sizes, read_subject
+from cusim.engine.setup import check_measured
 from cusim.errors import Problems, did_you_mean, refuse
+from cusim.files import read_file
 from cusim.machine.load import load_machine, machine_names
 from cusim.machine.machine import SCHEMA as MACHINE_SCHEMA
 from cusim.machine.write import machine_to_toml
@@ -20,6 +22,7 @@ from cusim.report.catalogue import catalogue_lines, policy_lines
 from cusim.report.line import Line
 from cusim.report.machine_text import difference_lines, machine_lines
 from cusim.report.program_text import program_lines
+from cusim.report.result import STREAM_BEST
 from cusim.report.trace import shape_in
 from cusim.report.trace_text import trace_lines
 from cusim.workloads import workload_names
@@ -57,7 +60,11 @@ def kind_of(what: str | None) -> str:
         return _kind_of_file(Path(what))
     if what == "-":
         return "program"
-    kinds = (("machine", machine_names()), ("workload", workload_names()), ("policy", ("stream", *policy_names())))
+    kinds = (
+        ("machine", machine_names()),
+        ("workload", workload_names()),
+        ("policy", ("stream", STREAM_BEST, *policy_names())),
+    )
     for kind, names in kinds:
         if what in names or (kind == "policy" and what.partition(":")[0] in names):
             return kind
@@ -69,7 +76,7 @@ def kind_of(what: str | None) -> str:
 def _kind_of_file(path: Path) -> str:
     """A machine where the file says so; a program otherwise, whose reader says what is wrong."""
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_file(path).decode()
         data = tomllib.loads(text) if path.suffix.lower() == ".toml" else json.loads(text)
     except (OSError, ValueError, RecursionError):
         data = {}
@@ -114,6 +121,9 @@ def _program(what: str, given: Mapping[str, Any]) -> list[Line]:
     axes = _single(given)
     setting = axes.machines[0]
     subject = read_subject(what, setting.machine, Sizes(axes.ms[0], axes.tiles[0], axes.splits[0]))
+    problems = Problems(subject.source)
+    check_measured(subject.program, setting.machine, problems)
+    problems.raise_if_any()
     if given["toml"]:
         from cusim.program.toml_write import program_to_toml
 

@@ -20,7 +20,7 @@ VERBS = {
         "cli.predict",
         "Predict how long each synchronisation policy takes; compare with stream order.",
     ),
-    "run": ("cli.run", "Simulate one plan and keep its trace."),
+    "run": ("cli.run", "Simulate one plan, or run it on a GPU, and keep its trace."),
     "plot": ("cli.plot", "Draw a trace as a timeline of blocks, or a prediction as bars."),
     "export": ("cli.export", "Export a trace for a trace viewer such as Perfetto."),
     "import": ("cli.import_", "Turn a profiler's report into a program file."),

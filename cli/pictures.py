@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias, cast
 
 from cli.output import check_place, note
+from cli.subject import blaming
 from cusim.errors import Problems, did_you_mean, refuse
 from cusim.report.read import SavedReport, SavedRow, read_report
 from cusim.report.shape import option_form
@@ -31,7 +32,8 @@ def draw(source: Path, *, output: Path | None, kind: str | None, sm: str | None,
     target = output or source.with_suffix(".png")
     check_place(target, PICTURES)
     if suffix == ".json":
-        _report(source, target, kind, sm, title)
+        with blaming("bars", str(source)), blaming("lines", str(source)):
+            _report(source, target, kind, sm, title)
     else:
         _timeline(source, target, kind or "timeline", _sm_range(sm), title, quiet=quiet)
     return str(target)
@@ -92,7 +94,8 @@ def _lines(report: SavedReport, cases: Sequence[Case], kind: str | None, heading
             label,
             tuple(int(dict(row.case)["m"]) for row in rows),
             tuple(None if row.deadlock else row.total_ns for row in rows),
-            rows[0].launch == "stream",
+            rows[0].launch == "stream" and not rows[0].strongest,
+            rows[0].strongest,
         )
         for label, rows in found.items()
     ]
@@ -126,15 +129,18 @@ def _label(row: SavedRow, report: SavedReport, cases: Sequence[Case]) -> str:
     """The policy, then every other word that is not the same in all rows, tiles and splits as options take them.
 
     Orders, flags and launches are compared among stream rows and among the others: they differ between the two anyway.
+    The strongest stream order has its own, which set no other row apart.
     """
     words = [row.policy]
-    alike = [other for other in report.rows if (other.launch == "stream") == (row.launch == "stream")]
+    plain = [other for other in report.rows if not other.strongest]
+    alike = [other for other in plain if (other.launch == "stream") == (row.launch == "stream")]
     for field in ("order", "flags", "launch"):
         word = getattr(row, field)
-        words += [word] if word != "-" and len({getattr(other, field) for other in alike}) > 1 else []
+        differs = len({getattr(other, field) for other in alike}) > 1 and not row.strongest
+        words += [word] if word != "-" and differs else []
     for field, word in (("tile", "tile"), ("split_k", "split")):
-        mine = [other for other in report.rows if other.case == row.case]
-        differs = len({getattr(other, field) for other in mine}) > 1
+        mine = [other for other in plain if other.case == row.case]
+        differs = row.strongest or len({getattr(other, field) for other in mine}) > 1
         words += [f"{word} {option_form(getattr(row, field))}"] if differs else []
     for place, (axis, value) in enumerate(row.case):
         if len({case[place] for case in cases}) > 1:
@@ -145,6 +151,8 @@ def _label(row: SavedRow, report: SavedReport, cases: Sequence[Case]) -> str:
 def _line_label(row: SavedRow, report: SavedReport) -> str:
     """The policy, then what sets it apart from other rows of the policy at the same m; defaults may change with m."""
     words = [row.policy]
+    if row.strongest:
+        return row.policy  # its tile and order change with m
     for field, name in (("order", ""), ("flags", "flags "), ("launch", ""), ("tile", "tile "), ("split_k", "split ")):
         seen: dict[Case, set[str]] = {}
         for other in report.rows:

@@ -14,6 +14,16 @@ from cli.options import FILE, machine_options, plan_options, quiet_option, workl
 @workload_argument
 @machine_options
 @plan_options
+@click.option(
+    "--best-stream/--no-best-stream",
+    default=True,
+    help="One more row: stream order at its own best tile, order and split-K.  [default: on]",
+)
+@click.option(
+    "--why",
+    is_flag=True,
+    help="Where the time goes in stream order and under the best policy, and how far its gain carries; for one case.",
+)
 @click.option("--json", is_flag=True, help="One JSON document (cusim.predict/1).")
 @click.option("--csv", is_flag=True, help="One CSV line a row, times in ns.")
 @click.option("--md", is_flag=True, help="Markdown tables.")
@@ -43,6 +53,7 @@ def command(ctx: click.Context, /, workload: str | None, listing: bool, **given:
     \b
     cusim predict gpt3-mlp --m 256:1024:256
     cusim predict gpt3-mlp --m 768 --policy row,tile --order row,group:2 --flags -,R
+    cusim predict gpt3-mlp --m 768 --why
     cusim predict mine.toml --set machine.sms=66,132 --json
 
     Exit code 5 when a row deadlocks; the table is still printed.

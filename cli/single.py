@@ -36,7 +36,7 @@ def print_run(workload: str, given: Mapping[str, Any]) -> bool:
     output, quiet = given["output"], given["quiet"]
     problems = Problems("the command line")
     gathered(problems, check_place, output, TRACES)
-    _check_single(given, problems)
+    check_single(given, problems)
     asked = read_asked(workload, given, problems)
     setting = asked.axes.machines[0]
     (subject,) = asked.subjects_of(setting, asked.axes.ms[0])
@@ -53,7 +53,7 @@ def print_run(workload: str, given: Mapping[str, Any]) -> bool:
     return isinstance(outcome, Deadlock)
 
 
-def _check_single(given: Mapping[str, Any], problems: Problems) -> None:
+def check_single(given: Mapping[str, Any], problems: Problems) -> None:
     """Records every option that holds several values."""
     aside = Problems("")  # what is wrong with single values is told when they are read
     several: dict[str, Sequence[object]] = {

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from cusim.errors import InputError, Problems
+from cusim.errors import InputError, Problems, refuse
+from cusim.files import MIB, MOST_TEXT_BYTES
 
 if TYPE_CHECKING:
     from cusim.machine.machine import Machine
@@ -102,4 +103,7 @@ def _file(given: str, sizes: Sizes) -> Program:
 @functools.lru_cache(maxsize=1)
 def _whole(stream: TextIO) -> str:
     """All of standard input, which can be read only once though a sweep asks for it again."""
-    return stream.read()
+    text = stream.read(MOST_TEXT_BYTES + 1)
+    if len(text) > MOST_TEXT_BYTES:
+        raise refuse("standard input", "file", None, f"larger than {MOST_TEXT_BYTES // MIB} MiB")
+    return text

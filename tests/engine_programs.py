@@ -32,7 +32,11 @@ TIMES = {
     "launch": ("gap", "latency", "enqueue", "event", "wait_kernel", "wait_value", "event_host"),
     "dispatch": ("block",),
 }
-FREE = (*(f"{section}.{name}_ps=0ps" for section, names in TIMES.items() for name in names), "rates.sustained_share=1")
+FREE = (
+    "rates.sm_l2_bytes_per_clock=4096B/clock",
+    *(f"{section}.{name}_ps=0ps" for section, names in TIMES.items() for name in names),
+    "rates.sustained_share=1",
+)
 SM_SMEM = 228 * 1024
 RESERVE = 1024
 

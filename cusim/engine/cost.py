@@ -1,7 +1,7 @@
 """What a block costs when it has an SM and the memory to itself, and what it asks of both (design §6.4).
 
 A block's work is entry, prologue, k steps and tail, in picoseconds at full speed. Sharing slows it down later: by the
-tensor pipe of its SM (:mod:`cusim.engine.sharing`) and by the memory that all SMs share.
+tensor pipe of its SM (:mod:`cusim.engine.blocks`) and by the memory that all SMs share (:mod:`cusim.engine.shared`).
 """
 
 from __future__ import annotations
@@ -10,15 +10,16 @@ from dataclasses import dataclass
 
 from cusim.engine.reuse import hbm_share
 from cusim.machine.machine import Machine
+from cusim.machine.occupancy import block_warps
 from cusim.program.expr import IntArray
 from cusim.program.kernel import DTYPE_BYTES, Gemm, Kernel, Measured, Stream
 
 #: The tensor pipe of an SM, in the integer parts that loads are counted in.
 FULL_PIPE = 1_000_000
-WARP = 32
 #: CUDA-core operations of GeLU (tanh form) or SwiGLU for one element, counted from the formulas.
 ACTIVATION_FLOPS = 12
-#: Warps of the blocks for which a machine's ``lone_block_share`` holds.
+#: Warps of the block that a machine's ``lone_block_share`` is stated for: the 256 threads of the papers' kernels
+#: (mma.sync). More warps keep the pipe busier in proportion; an H200 was read full with 12 (wgmma), as its file says.
 LONE_WARPS = 8
 
 
@@ -110,8 +111,7 @@ def has_bf16_and_tf32(machine: Machine) -> bool:
 
 def lone_share(kernel: Kernel, machine: Machine) -> float:
     """The part of the pipe that one block keeps busy alone; more warps keep more of it busy."""
-    warps = -(-kernel.block.threads // WARP)
-    return min(1.0, machine.rates.lone_block_share * max(1.0, warps / LONE_WARPS))
+    return min(1.0, machine.rates.lone_block_share * max(1.0, block_warps(kernel.block.threads) / LONE_WARPS))
 
 
 def _prologue(machine: Machine) -> int:

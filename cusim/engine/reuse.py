@@ -2,7 +2,8 @@
 
 Tiles that run at the same time and share a row or a column of the grid share the panel of operand A or B. A panel
 counts as loaded from HBM once for every stretch of co-resident tickets that touches it, unless the whole operand
-stays in L2 from one stretch to the next.
+stays in L2 from one stretch to the next. It is assumed to where it fits half of the capacity: the other half holds
+what streams by meanwhile, and either partition of an L2 (A100 and newer) may keep a copy of what all SMs read.
 """
 
 from __future__ import annotations
@@ -23,10 +24,11 @@ def hbm_share(kernel: Kernel, gemm: Gemm, table: IntArray, slots: int, l2_bytes:
     panel_b = kernel.tile[1]
     operand_a = gemm.m * gemm.k * a_width * elem_bytes
     operand_b = gemm.n * gemm.k * elem_bytes
+    stays = l2_bytes // 2
     rows, cols = kernel.grid[:2]
     loads = len(table) * (panel_a + panel_b)
-    from_hbm = _panel_loads(table[:, 0], table[:, 2], rows, slots, operand_a <= l2_bytes // 2) * panel_a
-    from_hbm += _panel_loads(table[:, 1], table[:, 2], cols, slots, operand_b <= l2_bytes // 2) * panel_b
+    from_hbm = _panel_loads(table[:, 0], table[:, 2], rows, slots, operand_a <= stays) * panel_a
+    from_hbm += _panel_loads(table[:, 1], table[:, 2], cols, slots, operand_b <= stays) * panel_b
     return min(1.0, from_hbm / loads)
 
 

@@ -37,6 +37,7 @@ class Overheads:
     """Times of a kernel's blocks that the plan decides: ticket before, post after, each wait, refill after one.
 
     *preload_ps* is the main-loop time that goes by the loads of the independent operand which run ahead; 0 without R.
+    *merge_ps* is what a serial split-K slice takes to read the sum of those before it.
     """
 
     entry_ps: int
@@ -44,6 +45,7 @@ class Overheads:
     wait_ps: int
     refill_ps: int
     preload_ps: int = 0
+    merge_ps: int = 0
 
 
 class KernelRun:
@@ -117,7 +119,8 @@ class KernelRun:
         waits = self.waits.waits_of(row, col, slice_) if self.waits else NO_WAITS
         if self.serial is not None and slice_ > 0:
             tile = self.tiles[ticket]
-            where = self.work[slice_] + waits.extra_ps - self.cost.tail_ps - self.overheads.post_ps
+            after = self.overheads.merge_ps + self.cost.tail_ps + self.overheads.post_ps
+            where = self.work[slice_] + waits.extra_ps - after
             return WaitList([*waits.entries, (where, self.serial, tile, tile + 1, slice_, False)], waits.extra_ps)
         return waits
 
@@ -151,7 +154,8 @@ class KernelRun:
         work = []
         for slice_ in range(kernel.grid[2]):
             steps = min(kernel.slice_steps, kernel.steps - slice_ * kernel.slice_steps)
-            work.append(fixed + max(steps, 0) * cost.step_ps)
+            merge = over.merge_ps if slice_ and kernel.reduce == "serial" else 0
+            work.append(fixed + merge + max(steps, 0) * cost.step_ps)
         return work
 
 

@@ -10,19 +10,23 @@ from cusim.engine.cost import BlockCost, block_cost, has_bf16_and_tf32
 from cusim.engine.run import KernelRun, Outgoing, Overheads, posts_by_tile, semaphore_totals
 from cusim.engine.semaphore import Semaphores
 from cusim.engine.waits import Incoming
-from cusim.errors import Problems
+from cusim.errors import InputError, Problems
+from cusim.machine.load import load_machine, machine_names
 from cusim.machine.machine import Machine
 from cusim.machine.occupancy import Occupancy, occupancy, why_no_block
 from cusim.machine.room import Room, block_room
 from cusim.policies.flags import Flags
 from cusim.policies.orders import RowOrder, order_table
-from cusim.policies.plan import Plan
+from cusim.policies.plan import LAUNCHES, Plan
 from cusim.program.depends import TileDep, dependences, hazards
-from cusim.program.kernel import DTYPE_BYTES, Kernel
+from cusim.program.kernel import DTYPE_BYTES, Kernel, Measured
 from cusim.program.program import Program
 
-#: Threads and registers of a wait-kernel: one warp that polls.
+#: Threads and registers of a wait-kernel. It loads a word, compares and loops: one thread does (cuSync launches one),
+#: so one warp; a 64-bit address, the word and the target fit 16 registers, which take 512 of an SM's 65536.
 SPIN_THREADS, SPIN_REGISTERS = 32, 16
+#: Launches that the GPU backend knows and the engine does not.
+NOT_SIMULATED = ("graph", "pdl")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,10 +63,15 @@ def check_runnable(program: Program, machine: Machine, plan: Plan) -> None:
             problems.add(f"kernel[{place}].gemm.dtype", "bf16", f"{machine.gpu} has no bf16; allowed: fp16 fp32")
         if kernel.blocks > machine.limits.grid_max_blocks:
             problems.add(f"kernel[{place}].grid", kernel.blocks, f"at most {machine.limits.grid_max_blocks} blocks")
+    check_measured(program, machine, problems)
     names = {kernel.name for kernel in program.kernels}
     for label, chosen in (("order", plan.order), ("flags", plan.flags)):
         for name in sorted(set(chosen) - names):
             problems.add(f"plan.{label}", name, f"no such kernel; allowed: {' '.join(sorted(names))}")
+    if plan.launch in NOT_SIMULATED:
+        allowed = " ".join(launch for launch in LAUNCHES if launch not in NOT_SIMULATED)
+        why = f"not simulated yet, only run on a GPU (cusim run --gpu); allowed: {allowed}"
+        problems.add("plan.launch", plan.launch, why)
     if plan.streams is not None and plan.streams < 1:
         problems.add("plan.streams", plan.streams, "must be 1 or more")
     if plan.overlapped:
@@ -75,6 +84,19 @@ def check_runnable(program: Program, machine: Machine, plan: Plan) -> None:
             )
             problems.add("plan.launch", hazard.buffer, why)
     problems.raise_if_any()
+
+
+def check_measured(program: Program, machine: Machine, problems: Problems) -> None:
+    """Records times that were measured on neither *machine* nor one that is known by name or file."""
+    for place, kernel in enumerate(program.kernels):
+        home = kernel.cost.measured_on if isinstance(kernel.cost, Measured) else machine.name
+        if home == machine.name:
+            continue
+        try:
+            load_machine(home)
+        except InputError:
+            why = f"unknown machine; allowed: the machine at hand or {' '.join(machine_names())}"
+            problems.add(f"kernel[{place}].measured_on", home, why)
 
 
 def prepare(program: Program, machine: Machine, plan: Plan, env: Clock, costs: Mapping[str, BlockCost]) -> Setup:
@@ -128,6 +150,7 @@ def _overheads(kernel: Kernel, machine: Machine, flags: Flags, cost: BlockCost, 
         wait_ps=sync.satisfied_ps + behind,
         refill_ps=block.load_ps,
         preload_ps=round(_independent_share(kernel) * kernel.stages * cost.step_ps) if flags.R else 0,
+        merge_ps=_port_ps(kernel, machine, _element_bytes(kernel)) if kernel.gemm and kernel.reduce == "serial" else 0,
     )
 
 
@@ -145,8 +168,17 @@ def _reduce_ps(kernel: Kernel, machine: Machine) -> int:
     gemm = kernel.gemm
     if gemm is None or kernel.reduce != "last_arriver":
         return 0
-    moved = (kernel.grid[2] - 1) * kernel.tile[0] * kernel.tile[1] * DTYPE_BYTES["fp32"]
-    return machine.block.load_ps + round(moved / (machine.rates.sm_l2_bytes_per_clock * machine.rates.clock_hz) * 1e12)
+    return machine.block.load_ps + _port_ps(kernel, machine, (kernel.grid[2] - 1) * DTYPE_BYTES["fp32"])
+
+
+def _port_ps(kernel: Kernel, machine: Machine, elem_bytes: int) -> int:
+    """Time in which one SM pulls an output tile of *elem_bytes* an element from L2."""
+    moved = kernel.tile[0] * kernel.tile[1] * elem_bytes
+    return round(moved / (machine.rates.sm_l2_bytes_per_clock * machine.rates.clock_hz) * 1e12)
+
+
+def _element_bytes(kernel: Kernel) -> int:
+    return DTYPE_BYTES[kernel.gemm.dtype] if kernel.gemm else 1
 
 
 def _connect(

@@ -35,6 +35,8 @@ def verdict(program: Program, plan: Plan, machine: Machine, slots: Mapping[str, 
         return slices
     if not plan.overlapped:
         return Verdict(SAFE, "one stream: a kernel starts when the one before has ended")
+    if plan.launch == "pdl":
+        return Verdict(SAFE, "one stream: a kernel starts when every block of the one before has started or ended")
     deps = dependences(program)
     waiting = [program.kernel(name) for name in dict.fromkeys(dep.consumer for dep in deps)]
     upstream = [program.kernel(name) for name in dict.fromkeys(dep.producer for dep in deps)]

@@ -11,7 +11,7 @@ import numpy as np
 from cusim.engine.semaphore import NEVER, Semaphores
 from cusim.policies.base import Wait
 from cusim.program.depends import TileDep, first_step
-from cusim.program.expr import Expr, IntArray
+from cusim.program.expr import IntArray
 from cusim.program.kernel import Kernel
 
 #: A wait of a block: position in its work (ps), semaphores first ... last - 1, the target of each, and whether it comes
@@ -84,7 +84,7 @@ class WaitCompiler:
         self._kernel = kernel
         self._incoming = incoming
         self._cache: dict[tuple[int, int, int], WaitList] = {}
-        used = {name for inc in incoming for wait in inc.waits for expr in _exprs(wait) for name in expr.uses()}
+        used = {name for inc in incoming for wait in inc.waits for expr in wait.exprs() for name in expr.uses()}
         if "k" in used:
             used |= {"z"}  # the steps of a slice depend on the slice
         rows, cols, slices = kernel.grid
@@ -122,11 +122,6 @@ class WaitCompiler:
             entries.append((where, sems, index, index + count, target, step < self._kernel.stages))
         for key, entries in lists.items():
             self._cache[key] = WaitList(entries, len(entries) * self._wait_ps)
-
-
-def _exprs(wait: Wait) -> tuple[Expr, ...]:
-    every = (wait.index, wait.target, wait.count)
-    return every if wait.at_k is None else (*every, wait.at_k)
 
 
 def _evaluate(

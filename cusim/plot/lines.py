@@ -1,4 +1,4 @@
-"""A sweep over the size: one line a policy, its time above and its gain over the best stream order below."""
+"""A sweep over the size: one line a policy, its time above and its gain over stream order below."""
 
 from __future__ import annotations
 
@@ -24,13 +24,14 @@ _MARKERS = "osD^vPX*"
 @dataclass(frozen=True, slots=True)
 class SweepLine:
     """One policy over the sweep: *total_ns* at each *x* where it ran; None where it deadlocks. *reference*: a stream
-    order, from whose fastest at each x gains are counted.
+    order, from whose fastest at each x gains are counted; *rival*: a stronger stream order, drawn apart from policies.
     """
 
     label: str
     x: tuple[int, ...]
     total_ns: tuple[int | None, ...]
     reference: bool = False
+    rival: bool = False
 
 
 def sweep_lines(
@@ -93,7 +94,7 @@ def _draw_gains(ax: Axes, lines: Sequence[SweepLine], band_pct: float) -> None:
             pairs = zip(line.x, line.total_ns, strict=True)
             gains = [None if t is None or x not in best else 100 * (1 - t / best[x]) for x, t in pairs]
             _draw(ax, number, line, gains)
-    ax.set_ylabel("time saved against the\nbest stream order, %")
+    ax.set_ylabel("time saved against\nstream order, %")
 
 
 def _best_stream(lines: Sequence[SweepLine]) -> dict[int, int]:
@@ -109,11 +110,12 @@ def _best_stream(lines: Sequence[SweepLine]) -> dict[int, int]:
 def _draw(ax: Axes, number: int, line: SweepLine, values: Sequence[float | None]) -> None:
     """One line; it breaks where the policy deadlocks, and a cross stands there at the bottom."""
     # Smaller marks on top of larger ones: policies that take the same time are all seen.
-    colour = FAINT if line.reference else PALETTE[number % len(PALETTE)]
+    colour = FAINT if line.reference else INK if line.rival else PALETTE[number % len(PALETTE)]
     nan = float("nan")
+    dashes = "--" if line.reference else ":" if line.rival else "-"
     ax.plot(
         line.x, [nan if value is None else value for value in values], color=colour, lw=1.6,
-        ls="--" if line.reference else "-", marker=_MARKERS[number % len(_MARKERS)], ms=max(3.5, 8 - number),
+        ls=dashes, marker=_MARKERS[number % len(_MARKERS)], ms=max(3.5, 8 - number),
         label=line.label, zorder=2 if line.reference else 3,
     )  # fmt: skip
     stuck = [x for x, total in zip(line.x, line.total_ns, strict=True) if total is None]

@@ -6,13 +6,20 @@ printer of :mod:`cusim.policies.cuda` turns into code.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 
+from cusim.errors import refuse
 from cusim.program.depends import TileDep, TileSpan, first_step
 from cusim.program.expr import Const, Expr, IntArray, as_expr, k, maximum, minimum
+from cusim.program.program import MOST_PLACES
+
+#: Most waits of one kind that a tile may make for one read, each an expression of its own.
+MOST_WAITS = 2**12
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +42,11 @@ class Wait:
     target: Expr
     at_k: Expr | None
     count: Expr
+
+    def exprs(self) -> tuple[Expr, ...]:
+        """Every expression of the wait."""
+        every = (self.index, self.target, self.count)
+        return every if self.at_k is None else (*every, self.at_k)
 
 
 class SyncPolicy(Protocol):
@@ -104,16 +116,44 @@ def rises(low: Expr, dep: TileDep) -> bool:
 
 
 def widest(low: Expr, high: Expr, dep: TileDep) -> int:
-    """The largest number of tiles that [low, high) holds anywhere in the consumer's grid."""
-    return max(int(np.max(over_grid(high, dep) - over_grid(low, dep))), 0)
+    """The largest number of tiles that [low, high) holds anywhere in the consumer's grid.
+
+    InputError where they are more than :data:`MOST_WAITS`, since a wait is made for each.
+    """
+    check_places((low, high), dep)
+    found = max(int(np.max(over_grid(high, dep) - over_grid(low, dep))), 0)
+    if found > MOST_WAITS:
+        why = (
+            f"a tile of {dep.consumer} would wait for {found} semaphores of {dep.producer} one by one, at most "
+            f"{MOST_WAITS} are possible: take policy row, a larger batch, or tiles of like height"
+        )
+        raise refuse("plan", dep.name, None, why)
+    return found
+
+
+def check_places(exprs: Iterable[Expr], dep: TileDep) -> None:
+    """Raises InputError where the expressions differ at too many tiles and k steps to be worked out at each."""
+    sizes = _sizes(dep)
+    places = math.prod(sizes[name] for name in frozenset[str]().union(*(expr.uses() for expr in exprs)))
+    if places > MOST_PLACES:
+        why = (
+            f"its waits would have to be worked out for {places} tiles and k steps of {dep.consumer}, at most "
+            f"{MOST_PLACES} are possible: take larger tiles or stream order"
+        )
+        raise refuse("plan", dep.name, None, why)
 
 
 def over_grid(expr: Expr, dep: TileDep) -> IntArray:
     """The expression over (R, C, Z, steps of a whole tile) of the consumer, broadcast over what it does not use."""
-    sizes = dict(zip("rczk", (*dep.consumer_grid, dep.steps), strict=True))
+    check_places((expr,), dep)
+    sizes = _sizes(dep)
     shapes = np.ix_(*(np.arange(size) for size in sizes.values()))
     values = dict(zip(sizes, shapes, strict=True))
     return expr.eval(**{name: values[name] for name in expr.uses()})
+
+
+def _sizes(dep: TileDep) -> dict[str, int]:
+    return dict(zip("rczk", (*dep.consumer_grid, dep.steps), strict=True))
 
 
 def at_step(dep: TileDep, span: TileSpan, *bounds: Expr) -> Expr | None:

@@ -31,7 +31,7 @@ class BatchedPolicy:
     def waits(self, dep: TileDep) -> tuple[Wait, ...]:
         """For each read, every group it touches; one entry a group, since the last one's target may be smaller."""
         tile_rows, tile_cols, _ = dep.producer_grid
-        found: list[Wait] = []
+        found: dict[Wait, None] = {}  # a set in order: reads of the same tiles need one wait
         for span in dep.spans:
             low, high = span.r_lo // self.rows, ceil_div(span.r_hi, self.rows)
             start, gate = entering(low, high, dep)
@@ -39,7 +39,5 @@ class BatchedPolicy:
             for offset in range(widest(low, high, dep)):
                 group = start + offset
                 target = minimum(tile_rows - group * self.rows, self.rows) * tile_cols
-                wait = Wait(group, target, step, gate * one_if(group, high))
-                if wait not in found:
-                    found.append(wait)
+                found[Wait(group, target, step, gate * one_if(group, high))] = None
         return tuple(found)

@@ -11,7 +11,7 @@ from cusim.policies.base import SyncPolicy
 from cusim.policies.flags import Flags
 from cusim.policies.orders import Order, RowOrder
 
-Launch: TypeAlias = Literal["stream", "wait-first", "wait-all", "wait-value", "none"]
+Launch: TypeAlias = Literal["stream", "graph", "wait-first", "wait-all", "wait-value", "none", "pdl"]
 Scheduler: TypeAlias = Literal["in-order"]
 
 LAUNCHES: tuple[str, ...] = get_args(Launch)
@@ -22,8 +22,10 @@ SCHEDULERS: tuple[str, ...] = get_args(Scheduler)
 class Plan:
     """Policies by dependence name, orders and flags by kernel name, and how kernels are launched.
 
-    With launch ``stream`` kernels run one after the other on one stream and no policy is used. Otherwise every kernel
-    has a stream of its own and each dependence needs a policy.
+    With launch ``stream`` kernels run one after the other on one stream and no policy is used; ``graph`` replays the
+    same order as a CUDA graph. With ``pdl`` kernels share one stream and the next starts early (programmatic dependent
+    launch): it waits for the whole kernel before it where *sync* is empty, for tiles otherwise. With any other launch
+    every kernel has a stream of its own and each dependence needs a policy.
     """
 
     sync: Mapping[str, SyncPolicy] = field(default_factory=lambda: MappingProxyType({}))
@@ -45,4 +47,4 @@ class Plan:
     @property
     def overlapped(self) -> bool:
         """True when kernels may run side by side, held apart by semaphores."""
-        return self.launch != "stream"
+        return bool(self.sync) if self.launch == "pdl" else self.launch not in ("stream", "graph")

@@ -9,7 +9,7 @@ from typing import TypeVar
 import numpy as np
 
 from cusim.errors import InputError, Problems, did_you_mean
-from cusim.policies.base import SyncPolicy
+from cusim.policies.base import SyncPolicy, check_places
 from cusim.policies.flags import Flags, parse_flags
 from cusim.policies.legality import store_refusal
 from cusim.policies.orders import Order, RowOrder, order_table
@@ -32,6 +32,8 @@ __all__ = [
 ]
 
 T = TypeVar("T")
+#: Launches that need no policy: each kernel begins its work when the one before has ended.
+_WITHOUT_POLICY: tuple[Launch, ...] = ("stream", "graph", "pdl")
 
 
 def parse_assignment(text: str, deps: Sequence[TileDep]) -> dict[str, SyncPolicy]:
@@ -119,6 +121,7 @@ def build_plan(
     started = _launch(problems, streamed, started, chosen, kernels)
     _check_orders(problems, program, orders, chosen)
     if not streamed:
+        _check_waits(problems, deps, sync or {})
         _check_stores(problems, deps, sync or {}, chosen)
         _check_hazards(problems, program)
         if started == "none":
@@ -175,20 +178,20 @@ def _launch(
 ) -> Launch:
     """The launch of the plan; what contradicts policy and flags is recorded."""
     if streamed:
-        if given not in (None, "stream"):
+        if given not in (None, *_WITHOUT_POLICY):
             problems.add("launch", given, "policy stream runs kernels one after the other; leave the launch out")
         for name in kernels:
             if flags.get(name, Flags()) != Flags():
                 problems.add(f"flags.{name}", str(flags[name]), "policy stream has no waits to which flags apply")
-        return "stream"
-    if given == "stream":
+        return given if given in _WITHOUT_POLICY else "stream"
+    if given in ("stream", "graph"):
         problems.add("launch", given, "an overlapped plan has no stream order; for that, policy stream")
     without = [name for name in kernels if not flags.get(name, Flags()).W]
     if len(without) == len(kernels):
         return given or "wait-first"
     for name in without if given != "none" else []:
         problems.add(f"flags.{name}", str(flags.get(name, Flags())), "W is for the whole plan: give it to every kernel")
-    if given not in (None, "none", "stream"):
+    if given not in (None, "none", "stream", "graph"):
         problems.add("launch", given, "flag W means no wait-kernel, launch none")
     return "none"
 
@@ -209,6 +212,16 @@ def _check_orders(
         if hardware and not np.array_equal(table, order_table(RowOrder(), kernel.grid)):
             why = "flag T leaves the order to the hardware, which is row; drop T or the order"
             problems.add(f"order.{kernel.name}", order.name, why)
+
+
+def _check_waits(problems: Problems, deps: Iterable[TileDep], sync: Mapping[str, SyncPolicy]) -> None:
+    """Waits that are too many, or that differ at too many places, to be worked out."""
+    for dep in deps:
+        try:
+            for wait in sync[dep.name].waits(dep):
+                check_places(wait.exprs(), dep)
+        except InputError as error:
+            problems.extend(error)
 
 
 def _check_stores(

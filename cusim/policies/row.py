@@ -26,11 +26,9 @@ class RowPolicy:
     def waits(self, dep: TileDep) -> tuple[Wait, ...]:
         """For each read, the rows it touches, once, before the first step that needs them."""
         target = constant(dep.producer_grid[1])
-        found: list[Wait] = []
+        found: dict[Wait, None] = {}  # a set in order: reads of the same tiles need one wait
         for span in dep.spans:
             start, gate = entering(span.r_lo, span.r_hi, dep)
             step = at_step(dep, span, span.r_lo, span.r_hi)
-            wait = Wait(start, target, step, gate * maximum(span.r_hi - start, 0))
-            if wait not in found:
-                found.append(wait)
+            found[Wait(start, target, step, gate * maximum(span.r_hi - start, 0))] = None
         return tuple(found)

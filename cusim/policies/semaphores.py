@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
@@ -53,7 +54,7 @@ class _Grid:
 
 def wait_count(policy: SyncPolicy, dep: TileDep) -> int:
     """Semaphores that all blocks of the consumer wait on, over all k steps (cuSync Fig. 1: tile 12, row 6)."""
-    return sum(int(np.maximum(grid.count, 0)[grid.step >= 0].sum()) for grid in _wait_grids(policy, dep))
+    return sum(_made_in_all(wait, dep) for wait in policy.waits(dep))
 
 
 def posted(policy: SyncPolicy, dep: TileDep) -> Posted:
@@ -114,31 +115,47 @@ def _read_steps(span: TileSpan, slice_: int, dep: TileDep) -> range:
     return range(first, min(first + dep.slice_steps, dep.steps))
 
 
+def _made_in_all(wait: Wait, dep: TileDep) -> int:
+    """How many semaphores the wait looks at in the whole grid, worked out only along the axes that it uses."""
+    at, step = _places(wait, dep)
+    made = np.asarray(np.maximum(wait.count.eval(**at), 0))
+    depth = 1
+    if wait.at_k is None:
+        made, depth = made * (step < dep.steps), dep.slice_steps
+    return int(made.sum()) * (math.prod(dep.consumer_grid) * depth // made.size)
+
+
 def _wait_grids(policy: SyncPolicy, dep: TileDep) -> list[_Grid]:
     return [_wait_grid(wait, dep) for wait in policy.waits(dep)]
 
 
 def _wait_grid(wait: Wait, dep: TileDep) -> _Grid:
     """The wait's values wherever a block makes it."""
+    at, step = _places(wait, dep)
+    shape = (*dep.consumer_grid, dep.slice_steps if wait.at_k is None else 1)
+    made = step if wait.at_k is not None else np.where(step < dep.steps, step, -1)
+    values = (made, *(expr.eval(**at) for expr in (wait.index, wait.target, wait.count)))
+    return _Grid(*(np.broadcast_to(value, shape) for value in values))
+
+
+def _places(wait: Wait, dep: TileDep) -> tuple[dict[str, int | IntArray], int | IntArray]:
+    """Values of r, c, z and k that broadcast to every place where the wait is made, and the k step of each.
+
+    The step lies past the last one where the last slice has fewer; k is the last one there.
+    """
     rows, cols, slices = dep.consumer_grid
-    depth = dep.slice_steps if wait.at_k is None else 1
-    shape = (rows, cols, slices, depth)
     at: dict[str, int | IntArray] = {
         "r": np.arange(rows).reshape(-1, 1, 1, 1),
         "c": np.arange(cols).reshape(1, -1, 1, 1),
         "z": np.arange(slices).reshape(1, 1, -1, 1),
     }
-    first = first_step(dep).eval(**at)
+    at["k"] = first_step(dep).eval(**at)
     if wait.at_k is None:
-        step = first + np.arange(depth)
-        made = np.broadcast_to(np.where(step < dep.steps, step, -1), shape)
+        step = at["k"] + np.arange(dep.slice_steps)
         at["k"] = np.minimum(step, dep.steps - 1)
     else:
-        at["k"] = first
-        at["k"] = wait.at_k.eval(**at)
-        made = np.broadcast_to(at["k"], shape)
-    index, target, count = (np.broadcast_to(expr.eval(**at), shape) for expr in (wait.index, wait.target, wait.count))
-    return _Grid(made, index, target, count)
+        step = at["k"] = wait.at_k.eval(**at)
+    return at, step
 
 
 def _post_faults(posts: Posted, dep: TileDep) -> Iterator[Fault]:

@@ -26,16 +26,14 @@ class TilePolicy:
     def waits(self, dep: TileDep) -> tuple[Wait, ...]:
         """For every row of producer tiles read, the columns that this k step is the first to enter."""
         cols = dep.producer_grid[1]
-        found: list[Wait] = []
+        found: dict[Wait, None] = {}  # a set in order: reads of the same tiles need one wait
         for span in dep.spans:
             row_start, col_start, gate = _entered(span, dep)
             step = at_step(dep, span, span.r_lo, span.r_hi, span.c_lo, span.c_hi)
             for offset in range(widest(row_start, span.r_hi, dep)):
                 row = row_start + offset
                 count = gate * one_if(row, span.r_hi) * maximum(span.c_hi - col_start, 0)
-                wait = Wait(row * cols + col_start, ONE, step, count)
-                if wait not in found:
-                    found.append(wait)
+                found[Wait(row * cols + col_start, ONE, step, count)] = None
         return tuple(found)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import pairwise
+from functools import lru_cache
 
 import numpy as np
 
@@ -64,6 +64,11 @@ def dependences(program: Program) -> tuple[TileDep, ...]:
 
     Raises InputError where a producer's writes do not tile the buffer, so that no tile owns an element.
     """
+    return _derived(program)
+
+
+@lru_cache(maxsize=32)  # asked for again at every stage of a prediction
+def _derived(program: Program) -> tuple[TileDep, ...]:
     found: list[TileDep] = []
     for position, consumer in enumerate(program.kernels):
         for producer in program.kernels[:position]:
@@ -148,10 +153,10 @@ def _tiling(write: tuple[Expr, Expr], axis: str, count: int, producer: str, buff
     """Offset and size of tiles that lie side by side along an axis; refuses anything else."""
     used = write[0].uses() | write[1].uses()
     if used <= {axis}:
-        ends = [(int(write[0].eval(**{axis: i})), int(write[1].eval(**{axis: i}))) for i in range(count)]
-        start, size = ends[0][0], ends[0][1] - ends[0][0]
-        even = all(hi - lo == size for lo, hi in ends) and all(a[1] == b[0] for a, b in pairwise(ends))
-        if even and size > 0:
+        places = np.arange(count)
+        lows, highs = (np.broadcast_to(bound.eval(**{axis: places}), count) for bound in write)
+        start, size = int(lows[0]), int(highs[0] - lows[0])
+        if size > 0 and (highs - lows == size).all() and (highs[:-1] == lows[1:]).all():
             return start, size
     shown = f"[{write[0]}, {write[1]})"
     raise refuse(f"kernel {producer}", f"writes.{buffer}", shown, "tiles must lie side by side along rows and columns")

@@ -47,6 +47,9 @@ class Program:
             problems.add("kernel", None, f"all kernels together have {blocks} blocks; {_TOO_MANY}")
         problems.raise_if_any()
 
+    def __hash__(self) -> int:
+        return hash(self.digest)  # worked out once; the contents are hundreds of expressions
+
     def kernel(self, name: str) -> Kernel:
         """The kernel of that name; KeyError if there is none."""
         return self.kernels[self.position(name)]

@@ -104,7 +104,10 @@ def _add(fields: Fields, sofar: _Sofar) -> None:
         sofar.buffers |= {buffer.name: buffer for buffer in buffers}
         sofar.kernels[kernel.name] = kernel
         known = {*sofar.buffers, *filter(None, [operand])}
+        before = len(fields.problems.found)
         check_kernel(kernel, fields.key, known, fields.problems)
+        if len(fields.problems.found) == before:
+            _check_declared(fields, {k: n for k, n in needs.items() if n.producer == operand}, kernel, sofar)
 
 
 def _operand(fields: Fields, head: Head, sofar: _Sofar) -> str | None:
@@ -160,12 +163,10 @@ def _built_kernel(
         )  # fmt: skip
     grid, steps = head.gemm_grid()
     accesses = _accesses(fields, {k: n for k, n in needs.items() if n.producer != operand}, grid, steps, sofar)
-    parts = gemm_kernel(
+    return gemm_kernel(
         _given(head.name), head.gemm, _given(head.tile), block, a=operand, split_k=head.split_k,
         stages=head.stages, reduce=head.reduce, measured=head.measured, needs=accesses,
     )  # fmt: skip
-    _check_declared(fields, {k: n for k, n in needs.items() if n.producer == operand}, parts[0], sofar)
-    return parts
 
 
 def _given(value: T | None) -> T:

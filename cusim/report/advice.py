@@ -6,9 +6,18 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from cusim.machine.unused import unused_notes
-from cusim.report.choice import NEAR_PCT, alike_by, best_row, differ, recommended_row, reference_row, total_of
+from cusim.report.choice import (
+    NEAR_PCT,
+    alike_by,
+    best_row,
+    differ,
+    recommended_row,
+    reference_row,
+    strongest_row,
+    total_of,
+)
 from cusim.report.kernels import KernelRow
-from cusim.report.result import DEADLOCKS, IF_ARRIVAL, SAFE, Report, Row
+from cusim.report.result import DEADLOCKS, IF_ARRIVAL, SAFE, STREAM_BEST, Report, Row
 from cusim.report.shape import option_form
 
 ARRIVAL_CAVEAT = (
@@ -55,7 +64,10 @@ def row_advice(row: Row, reference: Row | None, band_pct: float) -> str:
         return DEADLOCKS if row.deadlock == DEADLOCKS else "no reference"
     if abs(gain) <= band_pct:
         return f"tie within ±{band_pct:g} %"
-    return f"gains {gain:.1f} %" if gain > 0 else f"loses {_longer(row):.1f} %"
+    if gain < 0:
+        return f"loses {_longer(row):.1f} %"
+    tied = not row.strongest and row.best_gain_pct is not None and row.best_gain_pct <= band_pct
+    return f"gains {gain:.1f} %" + (f", not beyond the band on {STREAM_BEST}" if tied else "")
 
 
 def name_of(row: Row, *, with_shape: bool = False) -> str:
@@ -82,7 +94,9 @@ def _verdict(report: Report, reference: Row | None, best: Row | None) -> Iterato
             yield "No policy to recommend: each one deadlocks or can. Keep stream order, or try --launch wait-all."
         return
     alike = alike_by(reference, best)
-    yield _comparison(best, name_of(best, with_shape=shape), stream, report.machine.band_pct, even=not alike)
+    band = report.machine.band_pct
+    yield _comparison(best, name_of(best, with_shape=shape), stream, band, even=not alike)
+    yield from _rival(strongest_row(report.rows), best, band)
     if alike:
         yield (
             f"These two differ in {_difference(reference, best)}, so this is not the policy's doing alone; "
@@ -93,7 +107,7 @@ def _verdict(report: Report, reference: Row | None, best: Row | None) -> Iterato
 def _comparison(best: Row, name: str, stream: str, band: float, *, even: bool) -> str:
     gain = best.gain_pct or 0.0
     if gain > band:
-        return f"Recommended: {name} takes {gain:.1f} % less time than the best stream plan, {stream}."
+        return _gain(best, gain, name, stream, band)
     if gain > 0:
         return (
             f"Tie within ±{band:g} %: the best policy, {name}, takes {gain:.1f} % less time than {stream}; "
@@ -106,6 +120,33 @@ def _comparison(best: Row, name: str, stream: str, band: float, *, even: bool) -
         f"Predicted loss: {'even ' if even else ''}the best policy, {name}, takes {_longer(best):.1f} % more time "
         f"than {stream}{within}. Keep stream order."
     )
+
+
+def _gain(best: Row, gain: float, name: str, stream: str, band: float) -> str:
+    """A gain beyond the band, and whether it is one on the strongest stream order too."""
+    less = f"{name} takes {gain:.1f} % less time than the best stream plan, {stream}"
+    left = best.best_gain_pct
+    if left is None:
+        return f"Recommended: {less}."
+    if left > band:
+        return f"Recommended: {less}, and {left:.1f} % less than {STREAM_BEST}."
+    if left < -band:
+        return f"No recommendation: {less}, but {-left:.1f} % more than stream order at a better tile ({STREAM_BEST})."
+    part = "most" if left <= gain / 2 else "part"
+    there = f"the gain is {left:.1f} %" if left >= 0 else f"it is a loss of {-left:.1f} %"
+    return (
+        f"Tie with {STREAM_BEST}: {less}, but {part} of that gain is also had by stream order at a better tile or "
+        f"split-K; there {there}, within ±{band:g} %. No recommendation."
+    )
+
+
+def _rival(strongest: Row | None, best: Row, band: float) -> Iterator[str]:
+    """That a better tile is worth more than any policy, where no policy gains."""
+    if strongest is not None and (best.gain_pct or 0.0) <= band < (strongest.gain_pct or 0.0):
+        yield (
+            f"Stream order at a better tile or split-K ({STREAM_BEST}) takes {strongest.gain_pct:.1f} % less time than "
+            "at this one."
+        )
 
 
 def _held(chosen: Row, held: Row | None) -> str:

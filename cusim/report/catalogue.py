@@ -8,6 +8,7 @@ from cusim.machine.load import load_machine, machine_names
 from cusim.policies.plan import LAUNCHES
 from cusim.policies.registry import describe, parse_policy, policy_names
 from cusim.report.line import Line, facts, prose
+from cusim.report.result import STREAM_BEST
 from cusim.workloads import build_workload, workload_names
 
 _ORDERS = (
@@ -22,8 +23,17 @@ _LAUNCHES = {
     "wait-all": "a wait-kernel holds the consumer back until every producer block has started",
     "wait-value": "as wait-first, by a stream wait-value: no block, no slot",
     "none": "nothing holds the consumer back (flag W)",
+    "graph": "stream order replayed as a CUDA graph; run on a GPU only, not simulated yet",
+    "pdl": "one stream, the next kernel starts early (programmatic dependent launch); run on a GPU only",
 }
-_STREAM = "Kernels run one after the other, without semaphores; every policy is compared with it."
+_STREAMS = {
+    "stream": "Kernels run one after the other, without semaphores; every policy is compared with it.",
+    STREAM_BEST: (
+        "The stronger rival: stream order with each kernel at the tile, order and split-K that suit it best on the "
+        "machine, as far as the model can tell (to a percent). Kernels whose time was measured keep their tile. Only a "
+        "policy that beats it too, beyond the error band, is recommended; --no-best-stream leaves it out."
+    ),
+}
 _FLAGS = (
     ("W", "no wait-kernel: launch none"),
     ("R", "the operand that is not waited for is loaded first"),
@@ -38,6 +48,7 @@ _WORDS = (
         "though a tile of one may take longer than a tile of another, so compare times, not rounds",
     ),
     ("working, waiting, empty", "shares of the SMs' time: computing, held by a block that waits, held by nobody"),
+    ("vs stream, vs best", "how many times as fast as the best stream plan at the tiles asked for, and as stream-best"),
     (
         "deadlock",
         "safe: whatever the order of blocks; if arrival order: while kernels place blocks in the order in which they "
@@ -50,7 +61,7 @@ def catalogue_lines() -> list[Line]:
     """Workloads, policies, orders, flags, launches, machines, and the words of the tables."""
     sections = (
         ("workloads", [(name, _workload(name)) for name in workload_names()]),
-        ("policies", [("stream", _STREAM), *((n, _plain(describe(n))) for n in policy_names())]),
+        ("policies", [*_STREAMS.items(), *((n, _plain(describe(n))) for n in policy_names())]),
         ("orders", _ORDERS),
         ("flags", _FLAGS),
         ("launches", [(name, _LAUNCHES.get(name, "")) for name in LAUNCHES]),
@@ -66,8 +77,8 @@ def catalogue_lines() -> list[Line]:
 
 def policy_lines(word: str) -> list[Line]:
     """A policy's whole docstring, and that of its semaphores, posts and waits."""
-    if word == "stream":
-        return [Line("stream", "head"), prose(_STREAM)]
+    if word in _STREAMS:
+        return [Line(word, "head"), prose(_STREAMS[word])]
     policy = parse_policy(word)
     kind = type(policy)
     parts = (("", kind), ("size", kind.size), ("posts", kind.posts), ("waits", kind.waits))

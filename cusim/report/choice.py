@@ -11,8 +11,14 @@ NEAR_PCT = 1.0
 
 
 def reference_row(rows: tuple[Row, ...]) -> Row | None:
-    """The fastest stream row: the first of equals."""
-    return min((r for r in rows if not r.overlapped and r.total_ns is not None), key=total_of, default=None)
+    """The fastest stream row at the tiles that were asked for: the first of equals."""
+    streams = (r for r in rows if not r.overlapped and not r.strongest and r.total_ns is not None)
+    return min(streams, key=total_of, default=None)
+
+
+def strongest_row(rows: tuple[Row, ...]) -> Row | None:
+    """The row of stream order at its own best tile, order and split-K, where it was looked for."""
+    return next((row for row in rows if row.strongest), None)
 
 
 def best_row(report: Report) -> Row | None:
@@ -35,9 +41,11 @@ def _preference(row: Row) -> tuple[bool, bool, int, int, int]:
 
 
 def recommended_row(report: Report) -> Row | None:
-    """The best row, if it gains more than the band of the machine."""
-    best = best_row(report)
-    return best if best is not None and (best.gain_pct or 0.0) > report.machine.band_pct else None
+    """The best row, if it gains more than the band of the machine, on the strongest stream order too."""
+    best, band = best_row(report), report.machine.band_pct
+    if best is None or (best.gain_pct or 0.0) <= band:
+        return None
+    return best if best.best_gain_pct is None or best.best_gain_pct > band else None
 
 
 def alike_by(reference: Row | None, best: Row | None) -> str:
@@ -50,7 +58,7 @@ def alike_by(reference: Row | None, best: Row | None) -> str:
 
 def differ(rows: tuple[Row, ...]) -> bool:
     """True when rows run different tiles or splits, so that their times differ for more than one reason."""
-    return len({(row.tile, row.split_k) for row in rows}) > 1
+    return len({(row.tile, row.split_k) for row in rows if not row.strongest}) > 1
 
 
 def total_of(row: Row) -> int:

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from cusim.report.result import CAN_DEADLOCK, DEADLOCKS, IF_ARRIVAL, SAFE, Report, Row
 from cusim.report.shape import option_form
-from cusim.report.table import Strip
+from cusim.report.table import UNNAMED, Strip
 
 #: Nanoseconds in one display unit, and the decimals that are worth printing.
 TIME_UNITS = {"ns": (1, 0), "us": (1_000, 1), "ms": (1_000_000, 3)}
@@ -40,7 +40,8 @@ def axis_columns(reports: Sequence[Report]) -> list[Column]:
         Column("tile", lambda report, row: option_form(row.tile)),
         Column("split-K", lambda report, row: option_form(row.split_k)),
     ]
-    return [axis for axis in axes if len({axis.cell(p, r) for p in reports for r in p.rows}) > 1]
+    # The strongest stream order always has its own; a footnote has them.
+    return [axis for axis in axes if len({axis.cell(p, r) for p in reports for r in p.rows if not r.strongest}) > 1]
 
 
 def case_columns(reports: Sequence[Report]) -> list[Column]:
@@ -60,17 +61,25 @@ def plan_columns(time_unit: str) -> list[Column]:
     scale, decimals = TIME_UNITS[time_unit]
     return [
         Column("policy", lambda report, row: row.policy),
-        Column("order", lambda report, row: row.order),
+        Column("order", _order),
         Column("flags", lambda report, row: row.flags),
         Column("launch", lambda report, row: row.launch),
         Column(f"time {time_unit}", lambda report, row: time_text(row.total_ns, scale, decimals), number=True),
         Column("vs stream", lambda report, row: _number(row.speedup_vs_stream, "{:.3f}x"), number=True),
+        Column(
+            "vs best", lambda report, row: _number(row.speedup_vs_best_stream, "{:.3f}x"), number=True, shed=UNNAMED
+        ),
         Column("rounds", lambda report, row: _number(row.rounds, "{:d}"), number=True, shed=1),
         Column("working %", lambda report, row: _number(row.working_pct, "{:.1f}"), number=True, shed=2),
         Column("waiting %", lambda report, row: _number(row.waiting_pct, "{:.1f}"), number=True, shed=3),
         Column("empty %", lambda report, row: _number(row.empty_pct, "{:.1f}"), number=True, shed=4),
         Column("deadlock", deadlock_text),
     ]
+
+
+def _order(report: Report, row: Row) -> str:
+    """The order; of the strongest stream order a footnote says which kernel has which, where they differ."""
+    return "by kernel" if row.strongest and " " in row.order else row.order
 
 
 def deadlock_text(report: Report, row: Row) -> str:

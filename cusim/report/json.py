@@ -11,8 +11,10 @@ from cusim.machine.machine import Machine
 from cusim.program.program import Program
 from cusim.report.result import Report, Row
 from cusim.report.shape import dtype_of, m_of
+from cusim.report.summary import footnotes
 from cusim.report.text import verdicts
 from cusim.report.version import cusim_version
+from cusim.report.why import why_json
 
 SCHEMA = "cusim.predict/1"
 
@@ -20,6 +22,7 @@ SCHEMA = "cusim.predict/1"
 def document(reports: Sequence[Report]) -> dict[str, Any]:
     """The document of all reports; ``program`` and ``machine`` describe the first; rows name their own."""
     first = reports[0]
+    why = {"why": why_json(first.why)} if first.why is not None else {}
     return {
         "schema": SCHEMA,
         "program": _program(first.program),
@@ -28,6 +31,8 @@ def document(reports: Sequence[Report]) -> dict[str, Any]:
         "rows": [row_json(report, row) for report in reports for row in report.rows],
         "kernels": _kernels(reports),
         "verdict": verdicts(reports),
+        "footnotes": footnotes(reports),
+        **why,
         "notes": list(dict.fromkeys(note for report in reports for note in report.notes)),
         "provenance": _provenance(reports),
     }

@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from cusim.report.table import Strip, aligned, cells_of, fitted, useful
+from cusim.report.table import UNNAMED, Strip, aligned, cells_of, fitted, useful
 
 #: Columns of an answer that no terminal bounds.
 WIDTH = 120
@@ -36,10 +36,10 @@ def table(titles: Sequence[str], rows: Sequence[Sequence[str]], numbers: Sequenc
 
 
 def strip_table(strips: Sequence[Strip], width: int) -> list[Line]:
-    """A table of the strips that say anything and fit in *width* letters; a last line names what does not fit."""
+    """A table of the strips that say anything and fit in *width* letters; a last line names what found no room."""
     said = useful(strips)
     kept = fitted(said, width)
-    gone = ", ".join(strip.title for strip in said if strip not in kept)
+    gone = ", ".join(strip.title for strip in said if strip not in kept and strip.shed < UNNAMED)
     return [*table(*cells_of(kept)), *([Line(f"(no room for: {gone})", "title")] if gone else [])]
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Protocol
 
+from cusim.errors import InputError
 from cusim.machine.machine import Machine
 from cusim.policies.registry import parse_policy
 from cusim.policies.semaphores import wait_count
-from cusim.program.depends import dependences, hazards
+from cusim.program.depends import TileDep, dependences, hazards
 from cusim.program.kernel import Kernel
 from cusim.program.program import Program
 from cusim.report.kernels import KernelRow, kernel_row
@@ -83,7 +84,7 @@ def _kernels(program: Program, machine: Machine, width: int) -> list[Line]:
 def _dependences(choices: Mapping[str, PolicyChoice]) -> list[Line]:
     """Semaphores and waits of every dependence under every policy, each on the policy's own tiles."""
     rows = [
-        [dep.name, dep.buffer, word, str(parse_policy(word).size(dep)), str(wait_count(parse_policy(word), dep))]
+        [dep.name, dep.buffer, word, str(parse_policy(word).size(dep)), _waits(word, dep)]
         for word, choice in choices.items()
         if word != "stream"
         for dep in dependences(choice.program)
@@ -97,6 +98,13 @@ def _dependences(choices: Mapping[str, PolicyChoice]) -> list[Line]:
         return [prose("No kernel reads what another writes: there is nothing to synchronise."), *again]
     rows.sort(key=lambda row: row[0])
     return [*table(["dependence", "buffer", "policy", "semaphores", "waits"], rows, [False] * 3 + [True] * 2), *again]
+
+
+def _waits(word: str, dep: TileDep) -> str:
+    try:
+        return str(wait_count(parse_policy(word), dep))
+    except InputError:
+        return "-"  # too many to be made: `predict` says why it leaves the policy out
 
 
 def _defaults(choices: Mapping[str, PolicyChoice]) -> list[Line]:

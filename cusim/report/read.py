@@ -9,11 +9,15 @@ from pathlib import Path
 from typing import Any
 
 from cusim.errors import Problems, refuse
+from cusim.files import read_file
 from cusim.report.json import SCHEMA
-from cusim.report.result import DEADLOCKS
+from cusim.report.result import DEADLOCKS, STREAM_BEST
 
 _TEXTS = ("policy", "order", "flags", "launch", "tile", "split_k", "deadlock", "machine", "dispatch")
 _SHARES = ("working_pct", "waiting_pct", "empty_pct")
+#: Thirty years in nanoseconds: more is no prediction, and infinity is no number.
+_MOST = 10**18
+_ALLOWED = f"must be a number of 0 to {_MOST:.0e}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +37,11 @@ class SavedRow:
     recommended: bool
     deadlock: bool
 
+    @property
+    def strongest(self) -> bool:
+        """True for the row of stream order at its own best tile, order and split-K."""
+        return self.policy == STREAM_BEST
+
 
 @dataclass(frozen=True, slots=True)
 class SavedReport:
@@ -48,7 +57,7 @@ def read_report(path: Path) -> SavedReport:
     """The document in a file; InputError for a file that is absent, cut off, of another schema or inconsistent."""
     source = str(path)
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
+        data = json.loads(read_file(path).decode())
     except OSError as error:
         raise refuse(source, "file", None, f"cannot be read: {error.strerror}") from None
     except (ValueError, RecursionError):
@@ -63,7 +72,7 @@ def _report(data: Mapping[str, Any], source: str) -> SavedReport:
     problems = Problems(source)
     machine, program = data.get("machine"), data.get("program")
     if not isinstance(machine, dict) or not _number(machine.get("band_pct")):
-        problems.add("machine.band_pct", None, "must be a number")
+        problems.add("machine.band_pct", None, _ALLOWED)
     if not isinstance(program, dict) or not isinstance(program.get("name"), str):
         problems.add("program.name", None, "must be text")
     rows = data.get("rows")
@@ -89,7 +98,7 @@ def _row(row: Any, key: str, problems: Problems) -> SavedRow | None:
     stuck = row.get("deadlock") == DEADLOCKS
     for name in () if stuck else ("total_ns", *_SHARES):
         if not _number(row.get(name)):
-            problems.add(f"{key}.{name}", row.get(name), "must be a number")
+            problems.add(f"{key}.{name}", row.get(name), _ALLOWED)
     if len(problems.found) > before:
         return None
     shares = (0.0, 0.0, 0.0) if stuck else (row[_SHARES[0]], row[_SHARES[1]], row[_SHARES[2]])
@@ -124,4 +133,4 @@ def _case(row: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
 
 
 def _number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and value == value and value >= 0
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= _MOST

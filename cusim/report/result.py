@@ -12,15 +12,18 @@ from cusim.machine.machine import Machine
 from cusim.policies.plan import Plan
 from cusim.program.program import Program
 from cusim.report.kernels import KernelRow
+from cusim.report.reasons import Why
 
 Dispatch: TypeAlias = Literal["arrival", "random", "adversarial"]
 Outcome: TypeAlias = Prediction | Deadlock
 Predict: TypeAlias = Callable[..., Outcome]
 
-__all__ = ["CAN_DEADLOCK", "DEADLOCKS", "IF_ARRIVAL", "SAFE", "Contender", "Report", "Row"]
+__all__ = ["CAN_DEADLOCK", "DEADLOCKS", "IF_ARRIVAL", "SAFE", "STREAM_BEST", "Contender", "Footnote", "Report", "Row"]
 
 #: What the ``deadlock`` field says of a row that did deadlock; of others it has the engine's verdict.
 DEADLOCKS = "deadlocks"
+#: The policy of the row in which stream order runs at its own best tile, order and split-K.
+STREAM_BEST = "stream-best"
 
 
 class Contender(NamedTuple):
@@ -31,11 +34,25 @@ class Contender(NamedTuple):
     plan: Plan
 
 
+class Footnote(NamedTuple):
+    """What a row of the table stands for: *lead*, the same in every case of a sweep, and what it is in this one."""
+
+    lead: str
+    detail: str
+
+    @property
+    def text(self) -> str:
+        """Both as one sentence."""
+        return f"{self.lead}: {self.detail}."
+
+
 @dataclass(frozen=True, slots=True)
 class Row:
     """What one contender is predicted to do; times in nanoseconds, None where it deadlocks.
 
-    *speedup_vs_stream* is the best stream row's total over this one's. *deadlock* is the verdict's status,
+    *speedup_vs_stream* is the best stream row's total over this one's, at the tiles that were asked for;
+    *speedup_vs_best_stream* that of all stream orders, :data:`STREAM_BEST` too (None where it was not looked for).
+    *deadlock* is the verdict's status,
     or ``deadlocks`` where the run stood still, and *reason* says why. *warnings* are those of its flags. *advice* puts
     it against the reference.
     """
@@ -62,6 +79,7 @@ class Row:
     reference: bool = False
     recommended: bool = False
     advice: str = ""
+    speedup_vs_best_stream: float | None = None
 
     @property
     def overlapped(self) -> bool:
@@ -69,9 +87,19 @@ class Row:
         return self.launch != "stream"
 
     @property
+    def strongest(self) -> bool:
+        """True for the row of stream order at its own best tile, order and split-K."""
+        return self.policy == STREAM_BEST
+
+    @property
     def gain_pct(self) -> float | None:
         """Time saved against the best stream row, in percent of it; negative for a loss."""
-        return None if not self.speedup_vs_stream else 100.0 * (1.0 - 1.0 / self.speedup_vs_stream)
+        return _gain_pct(self.speedup_vs_stream)
+
+    @property
+    def best_gain_pct(self) -> float | None:
+        """Time saved against the strongest stream order, in percent of it; None where it was not looked for."""
+        return _gain_pct(self.speedup_vs_best_stream)
 
 
 @dataclass(frozen=True)
@@ -80,7 +108,9 @@ class Report:
 
     *held* is the recommended plan under launch ``wait-all``, where its own launch is safe only if arrival order holds.
     *unlike* are the options with which stream order and the best policy run the same tiles, where they do not.
-    *verdict* is the answer in words, *caveats* what it rests on, *notes* what the reader should know beside it.
+    *verdict* is the answer in words, *caveats* what it rests on, *notes* what the reader should know beside it,
+    *footnotes* what a row of the table stands for. *contenders* are those of the rows, one each; *why* is where the
+    time of the best of them goes, if that was asked for.
     """
 
     programs: tuple[Program, ...]
@@ -94,6 +124,9 @@ class Report:
     verdict: tuple[str, ...] = ()
     caveats: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    footnotes: tuple[Footnote, ...] = ()
+    contenders: tuple[Contender, ...] = ()
+    why: Why | None = None
 
     @property
     def program(self) -> Program:
@@ -104,3 +137,7 @@ class Report:
     def deadlocked(self) -> bool:
         """True when a row stood still."""
         return any(row.deadlock == DEADLOCKS for row in self.rows)
+
+
+def _gain_pct(speedup: float | None) -> float | None:
+    return None if not speedup else 100.0 * (1.0 - 1.0 / speedup)

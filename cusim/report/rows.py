@@ -16,8 +16,20 @@ from cusim.report.advice import advise
 from cusim.report.choice import recommended_row
 from cusim.report.kernels import KernelRow, kernel_rows, kernels_used
 from cusim.report.plausible import kernel_notes
-from cusim.report.result import DEADLOCKS, IF_ARRIVAL, Contender, Dispatch, Outcome, Predict, Report, Row
+from cusim.report.result import (
+    DEADLOCKS,
+    IF_ARRIVAL,
+    STREAM_BEST,
+    Contender,
+    Dispatch,
+    Footnote,
+    Outcome,
+    Predict,
+    Report,
+    Row,
+)
 from cusim.report.shape import m_of, split_of, tile_of, uniform
+from cusim.report.stream_best import nothing_better, stream_best
 from cusim.trace.metrics import MachineShape, metrics
 
 __all__ = ["DEADLOCKS", "Contender", "Dispatch", "KernelRow", "Outcome", "Predict", "Report", "Row", "compare"]
@@ -32,22 +44,61 @@ def compare(
     dispatch: Dispatch = "arrival",
     seed: int = 0,
     predict: Predict | None = None,
+    best_stream: bool = False,
 ) -> Report:
     """Predicts every contender, and stream order at each of their tile orders if none is a stream plan.
 
-    *predict* stands in for the engine. Raises InputError where a plan or a block cannot run on *machine*.
+    *predict* stands in for the engine. With *best_stream* one more row, ``stream-best``, has stream order at its own
+    best tile, order and split-K, and only what beats it too is recommended. Raises InputError where a plan or a block
+    cannot run on *machine*.
     """
     chosen = with_stream([Contender(*contender) for contender in contenders])
     run = predict or _engine()
     outcomes = [run(c.program, machine, c.plan, dispatch=dispatch, seed=seed) for c in chosen]
     reference = _best_stream(chosen, outcomes)
-    rows = tuple(row_of(c, o, machine, reference) for c, o in zip(chosen, outcomes, strict=True))
     programs = _distinct([c.program for c in chosen])
     kernels = kernels_used([(c.program, c.label) for c in chosen], machine)
     flags = [f"flag {text}" for c in chosen for text in flag_warnings(c, machine, c.label)]
     odd = [text for program in programs for text in kernel_notes(program, machine, run)]
-    report = Report(programs, machine, dispatch, seed, rows, kernels, notes=_distinct([*odd, *flags]))
+    least: int | None = None
+    footnotes: tuple[Footnote, ...] = ()
+    if best_stream and reference is not None:
+        place, rival, outcome, footnotes = _rival(chosen, outcomes, machine, run, dispatch, seed)
+        chosen.insert(place, rival)
+        outcomes.insert(place, outcome)
+        programs = _distinct([*programs, rival.program])
+        least = min(reference, outcome.total_ps)
+    pairs = zip(chosen, outcomes, strict=True)
+    rows = tuple(row_of(c, o, machine, reference, least) for c, o in pairs)
+    report = Report(
+        programs, machine, dispatch, seed, rows, kernels,
+        notes=_distinct([*odd, *flags]), footnotes=footnotes, contenders=tuple(chosen),
+    )  # fmt: skip
     return advise(report, _held(report, chosen, run))
+
+
+def _rival(
+    chosen: Sequence[Contender],
+    outcomes: Sequence[Outcome],
+    machine: Machine,
+    run: Predict,
+    dispatch: Dispatch,
+    seed: int,
+) -> tuple[int, Contender, Prediction, tuple[Footnote, ...]]:
+    """The strongest stream order: its place after the stream rows, its contender, its outcome, and its footnote."""
+    streams = [
+        (outcome.total_ps, place, outcome)
+        for place, outcome in enumerate(outcomes)
+        if isinstance(outcome, Prediction) and not chosen[place].plan.overlapped
+    ]
+    least, place, reference = min(streams, key=lambda stream: stream[:2])
+    last = max(place for _, place, _ in streams)
+    rival, note = stream_best(chosen[place], machine)
+    outcome = run(rival.program, machine, rival.plan, dispatch=dispatch, seed=seed)
+    if isinstance(outcome, Prediction) and outcome.total_ps <= least:
+        return last + 1, rival, outcome, (note,)
+    same = chosen[place]._replace(label=STREAM_BEST)
+    return last + 1, same, reference, (nothing_better(),)
 
 
 def with_stream(contenders: Sequence[Contender]) -> list[Contender]:
@@ -69,15 +120,23 @@ def _held(report: Report, contenders: Sequence[Contender], run: Predict) -> Row 
     return row_of(held, outcome, report.machine, None)
 
 
-def row_of(contender: Contender, outcome: Outcome, machine: Machine, reference_ps: int | None) -> Row:
-    """The row of one outcome; *reference_ps* is the total of the best stream row."""
+def row_of(
+    contender: Contender,
+    outcome: Outcome,
+    machine: Machine,
+    reference_ps: int | None,
+    strongest_ps: int | None = None,
+) -> Row:
+    """The row of one outcome; *reference_ps* is the best of the stream rows, *strongest_ps* of stream-best too."""
     label, program, plan = contender
     total, span, rounds, waits, deadlock = None, None, None, None, DEADLOCKS
     speedup: float | None = None
+    best_speedup: float | None = None
     if isinstance(outcome, Prediction):
         total, span = outcome.total_ps // _PS_PER_NS, outcome.span_ps // _PS_PER_NS
         rounds, waits, deadlock = outcome.rounds, outcome.waits, outcome.verdict.status
         speedup = reference_ps / outcome.total_ps if reference_ps and outcome.total_ps else None
+        best_speedup = strongest_ps / outcome.total_ps if strongest_ps and outcome.total_ps else None
     working, waiting, empty = _shares(outcome, shape_of(program, machine))
     return Row(
         policy=label,
@@ -99,6 +158,7 @@ def row_of(contender: Contender, outcome: Outcome, machine: Machine, reference_p
         deadlock=deadlock,
         reason=_reason(outcome),
         warnings=tuple(flag_warnings(contender, machine)),
+        speedup_vs_best_stream=None if best_speedup is None else round(best_speedup, 4),
     )
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from cusim.report.advice import ARRIVAL_CAVEAT, name_of
-from cusim.report.choice import best_row, recommended_row
+from cusim.report.choice import best_row, recommended_row, strongest_row
 from cusim.report.columns import TIME_UNITS, Column, case_columns, time_text
-from cusim.report.result import DEADLOCKS, IF_ARRIVAL, Report
+from cusim.report.result import DEADLOCKS, IF_ARRIVAL, STREAM_BEST, Report, Row
 from cusim.report.table import Strip
 
 _UNLIKE = "unlike"
@@ -24,6 +24,8 @@ def summary_strips(reports: Sequence[Report], time_unit: str) -> list[Strip]:
 
     cases = [strip(axis.title, _of_first(axis), axis.number) for axis in case_columns(reports)]
     found = [*cases, strip("best policy", _best), strip("gain %", _gain, number=True), strip("verdict", verdict_word)]
+    if any(strongest_row(report.rows) is not None for report in reports):
+        found.insert(-1, strip(f"on {STREAM_BEST} %", _best_gain, number=True))
     if any(report.held is not None for report in reports):
         scale, decimals = TIME_UNITS[time_unit]
 
@@ -67,10 +69,19 @@ def verdict_word(report: Report) -> str:
         overlapped = any(row.overlapped for row in report.rows)
         return ("no policy is safe, one deadlocks" if stuck else "no policy is safe") if overlapped else "stream only"
     gain, band = best.gain_pct or 0.0, report.machine.band_pct
-    words = ["recommended" if gain > band else "loss" if gain < -band else "tie" if gain else "no gain"]
+    word = "recommended" if gain > band else "loss" if gain < -band else "tie" if gain else "no gain"
+    if word == "recommended" and recommended_row(report) is None:
+        word = f"behind {STREAM_BEST}" if _is_behind(best, band) else f"tie with {STREAM_BEST}"
+    words = [word]
+    words += [f"behind {STREAM_BEST}"] if _is_behind(best, band) and words[0] in ("tie", "no gain", "loss") else []
     words += ["if arrival order"] if _rests_on_arrival(report) else []
     words += [_UNLIKE] if report.unlike else []
     return ", ".join(words)
+
+
+def _is_behind(best: Row, band: float) -> bool:
+    """True where the strongest stream order is faster beyond the band."""
+    return best.best_gain_pct is not None and best.best_gain_pct < -band
 
 
 def _rests_on_arrival(report: Report) -> bool:
@@ -90,3 +101,24 @@ def _best(report: Report) -> str:
 def _gain(report: Report) -> str:
     best = best_row(report)
     return "-" if best is None or best.gain_pct is None else f"{best.gain_pct:.1f}"
+
+
+def _best_gain(report: Report) -> str:
+    best = best_row(report)
+    return "-" if best is None or best.best_gain_pct is None else f"{best.best_gain_pct:.1f}"
+
+
+def footnotes(reports: Sequence[Report]) -> list[str]:
+    """What rows of the tables stand for; in a sweep, under each lead, by case."""
+    if len(reports) == 1:
+        return [note.text for note in reports[0].footnotes]
+    axes = case_columns(reports)
+    leads: dict[str, dict[str, list[str]]] = {}
+    for report in reports:
+        for note in report.footnotes:
+            leads.setdefault(note.lead, {}).setdefault(note.detail, []).append(case_text(report, axes))
+    found: list[str] = []
+    for lead, cases in leads.items():
+        found.append(f"{lead}:" if len(cases) > 1 else f"{lead}: {next(iter(cases))}.")
+        found += [f"{', '.join(where)}: {detail}" for detail, where in cases.items() if len(cases) > 1]
+    return found

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 _GAP = "  "
+#: Strips of this *shed* or more go without a word: what they say is said elsewhere.
+UNNAMED = 5
 
 
 @dataclass(frozen=True, slots=True)

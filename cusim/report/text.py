@@ -10,8 +10,9 @@ from cusim.report.kernel_table import kernel_strips
 from cusim.report.line import WIDTH, Line, prose, strip_table
 from cusim.report.result import DEADLOCKS, Report, Row
 from cusim.report.shape import dtype_of, m_of
-from cusim.report.summary import case_text, summary_strips, summary_words
+from cusim.report.summary import case_text, footnotes, summary_strips, summary_words
 from cusim.report.table import Strip, cells_of, markdown, useful
+from cusim.report.why import why_strips, why_words
 
 __all__ = ["Line", "headlines", "machine_text", "markdown_lines", "text_lines", "verdicts"]
 
@@ -32,6 +33,11 @@ def text_lines(reports: Sequence[Report], time_unit: str = "us", width: int = WI
     lines = [Line(line, "head", 4) for line in headlines(reports)]
     lines += [blank, *strip_table(kernel_strips(reports), width)]
     lines += [blank, policies[0], *marked, *policies[1 + len(rows) :]]
+    if notes := footnotes(reports):
+        lines += [blank, *(prose(text) for text in notes)]
+    for why in (report.why for report in reports if report.why is not None):
+        lines += [blank, *strip_table(why_strips(why, time_unit), width)]
+        lines += [blank, *(prose(text) for text in why_words(why))]
     if len(reports) > 1:
         lines += [blank, *strip_table(summary_strips(reports, time_unit), width)]
     words = [prose(line, "verdict") for line in _words(reports)]
@@ -43,9 +49,11 @@ def markdown_lines(reports: Sequence[Report], time_unit: str = "us") -> list[str
     lines = [f"**{line}**" for line in headlines(reports)]
     tables = [kernel_strips(reports), useful(_policy_strips(reports, time_unit))]
     tables += [summary_strips(reports, time_unit)] if len(reports) > 1 else []
-    for strips in tables:
+    whys = [report.why for report in reports if report.why is not None]
+    for strips in (*tables, *(why_strips(why, time_unit) for why in whys)):
         lines += ["", *markdown(*cells_of(strips))]
-    return [*lines, "", *[f"- {line}" for line in _words(reports)]]
+    words = (*footnotes(reports), *(text for why in whys for text in why_words(why)), *_words(reports))
+    return [*lines, "", *[f"- {line}" for line in words]]
 
 
 def headlines(reports: Sequence[Report]) -> list[str]:

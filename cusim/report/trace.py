@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from cusim.errors import Problems
-from cusim.trace.metrics import MachineShape
+from cusim.trace.metrics import MachineShape, check_shape
 from cusim.trace.trace import Trace
 
 _COUNTS = ("sms", "warps_per_sm")
@@ -43,7 +43,9 @@ def shape_in(trace: Trace, source: str) -> tuple[MachineShape, tuple[str, ...]]:
     guesses += [] if tables["blocks_per_sm"] else ["blocks per SM (the lanes seen)"]
     warps = tables["warps_per_block"] or dict.fromkeys(trace.kernels, 1)
     guesses += [] if tables["warps_per_block"] else ["warps per block"]
-    return MachineShape(sms, counts["warps_per_sm"] or 64, rooms, warps), tuple(guesses)
+    shape = MachineShape(sms, counts["warps_per_sm"] or 64, rooms, warps)
+    check_shape(trace, shape, source)
+    return shape, tuple(guesses)
 
 
 def _count(trace: Trace, key: str, problems: Problems) -> int | None:

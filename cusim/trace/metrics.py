@@ -18,6 +18,9 @@ from cusim.trace.columns import Column
 from cusim.trace.intervals import Spans, covered, shares, spans_of, stretches
 from cusim.trace.trace import Trace
 
+#: What a whole SM weighs at most: millions of blocks of that weight still sum to less than 64 bits.
+_MOST_WEIGHT = 2**40
+
 
 @dataclass(frozen=True, slots=True)
 class MachineShape:
@@ -158,9 +161,9 @@ def round_ends(trace: Trace, shape: MachineShape) -> tuple[int, ...]:
     return tuple(ends)
 
 
-def check_shape(trace: Trace, shape: MachineShape) -> None:
-    """Raises InputError, with everything at once, where *shape* does not fit *trace*."""
-    problems = Problems("machine shape")
+def check_shape(trace: Trace, shape: MachineShape, source: str = "machine shape") -> None:
+    """Raises InputError, with everything at once and *source* as its name, where *shape* does not fit *trace*."""
+    problems = Problems(source)
     for key in ("sms", "warps_per_sm"):
         if getattr(shape, key) < 1:
             problems.add(key, getattr(shape, key), "must be 1 or more")
@@ -183,9 +186,12 @@ def _by_kernel(trace: Trace, values: Mapping[str, int]) -> Column:
 
 
 def _slot_weights(trace: Trace, shape: MachineShape) -> tuple[Column, int]:
-    """What each block weighs of an SM, and what a whole SM weighs: integers, so that full is exactly full."""
-    full = math.lcm(*(shape.blocks_per_sm[name] for name in trace.kernels))
-    return full // _by_kernel(trace, shape.blocks_per_sm), full
+    """What each block weighs of an SM, and what a whole SM weighs: integers, so that full is exactly full.
+
+    Where so many sorts of blocks share an SM that this takes too large numbers, blocks weigh up to one more.
+    """
+    full = min(math.lcm(*(shape.blocks_per_sm[name] for name in trace.kernels)), _MOST_WEIGHT)
+    return -(-full // _by_kernel(trace, shape.blocks_per_sm)), full
 
 
 def _kernels(trace: Trace, shape: MachineShape, spans: Spans) -> tuple[KernelMetrics, ...]:

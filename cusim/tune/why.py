@@ -40,10 +40,19 @@ class Breakdown:
 
 
 def breakdown(program: Program, machine: Machine, plan: Plan) -> Breakdown | None:
-    """The parts of the plan's predicted total; None where it deadlocks."""
-    real = predict(program, machine, plan)
-    if isinstance(real, Deadlock):
+    """The parts of the plan's predicted total; None where it deadlocks, as it is or with a cause taken away."""
+    try:
+        return _breakdown(program, machine, plan)
+    except _HangsError:
         return None
+
+
+class _HangsError(Exception):
+    """A run that deadlocks has no total; delays may be all that keeps consumers behind their producers."""
+
+
+def _breakdown(program: Program, machine: Machine, plan: Plan) -> Breakdown:
+    real = _run(program, machine, plan)
     parts: list[Part] = []
     total = real.total_ps
     for cause, remove in _CAUSES:
@@ -64,9 +73,14 @@ def breakdown(program: Program, machine: Machine, plan: Plan) -> Breakdown | Non
 
 
 def _total(program: Program, machine: Machine, plan: Plan) -> int:
+    return _run(program, machine, plan).total_ps
+
+
+def _run(program: Program, machine: Machine, plan: Plan) -> Prediction:
     result = predict(program, machine, plan)
-    assert isinstance(result, Prediction), "taking delays away cannot make a plan hang"
-    return result.total_ps
+    if isinstance(result, Deadlock):
+        raise _HangsError
+    return result
 
 
 def _without_power_limit(machine: Machine, plan: Plan) -> tuple[Machine, Plan]:

@@ -114,7 +114,12 @@ def test_plot_of_a_sweep_over_m_is_lines(call: Call, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr("cusim.plot.lines.sweep_lines", noted)
     call("predict", "gpt3-mlp", "--m", "512,256", "--order", "row,column", "--policy", "row", "-q", "-o", "s.json")
     assert call("plot", "s.json", *kind).exit_code == 0
-    assert [line.label for line in drawn["lines"]] == ["stream  row", "stream  column", "row  row", "row  column"]
+    assert [line.label for line in drawn["lines"]] == [
+        "stream  row", "stream  column", "stream-best", "row  row", "row  column",
+    ]  # fmt: skip
+    assert [(line.reference, line.rival) for line in drawn["lines"][:4]] == [
+        (True, False), (True, False), (False, True), (False, False),
+    ]  # fmt: skip
     assert {line.x for line in drawn["lines"]} == {(256, 512)}
     assert drawn["measures"] == (kind[1:] or ("time", "gain"))
     assert drawn["title"] == "gpt3-mlp on H200"
@@ -134,8 +139,9 @@ def test_bars_of_several_machines_name_them_and_what_sets_rows_apart(
     assert call("plot", "r.json").exit_code == 0
     assert drawn["title"] == "llama-mlp on V100, A100, m=256"
     labels = [row.label for row in drawn["rows"]]
-    assert labels[:2] == ["stream  split 6+4 v100", "row  split 4 v100"]
-    assert [label.split()[-1] for label in labels] == ["v100", "v100", "a100", "a100"]
+    assert (labels[0], labels[2]) == ("stream  split 6+4 v100", "row  split 4 v100")
+    assert labels[1].startswith("stream-best  tile 128x128x32+64x256x32 split ")
+    assert [label.split()[-1] for label in labels] == ["v100"] * 3 + ["a100"] * 3
 
 
 def test_plot_of_a_trace_that_does_not_say_its_machine(call: Call, tmp_path: Path) -> None:
@@ -223,6 +229,7 @@ def test_show_of_policies(call: Call) -> None:
     assert "One semaphore a row of producer tiles." in call("show", "row").stdout
     assert call("show", "batched:3").stdout.startswith("batched:3\n")
     assert "without semaphores" in call("show", "stream").stdout
+    assert "stronger rival" in call("show", "stream-best").stdout
 
 
 def test_what_a_word_is() -> None:

@@ -60,6 +60,20 @@ def test_tile_policy_makes_the_fewest_waits_where_columns_stream(program: Progra
     assert wait_count(TilePolicy(), dep) == fewest
 
 
+@given(programs, policies)
+def test_the_waits_that_are_counted_are_those_that_blocks_make(program: Program, policy: SyncPolicy) -> None:
+    for dep in dependences(program):
+        made = 0
+        for row, col, slice_ in np.ndindex(*dep.consumer_grid):
+            first = slice_ * dep.slice_steps
+            for wait in policy.waits(dep):
+                at = {"r": row, "c": col, "z": slice_, "k": first}
+                steps = range(first, min(first + dep.slice_steps, dep.steps))
+                for step in steps if wait.at_k is None else [int(wait.at_k.eval(**at))]:
+                    made += max(0, int(wait.count.eval(**{**at, "k": step})))
+        assert wait_count(policy, dep) == made
+
+
 @given(programs)
 def test_a_policy_written_in_python_is_sound(program: Program) -> None:
     for dep in dependences(program):

@@ -9,11 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cusim.errors import InputError
+from cusim.trace.bounds import RANGES
 from cusim.trace.formats import floored, read_trace, write_trace
 from cusim.trace.trace import EVENT_COLUMNS, NONE, TILE_COLUMNS, WAIT_COLUMNS, Trace, column_table
 
-TIMES = st.integers(0, 2**62)
-WHOLE = st.integers(-(2**63), 2**63 - 1)
+TIMES = st.integers(0, 2**62 - 2**10)
+WHOLE = st.integers(-(2**63) + 1, 2**63 - 1)
+PLACES = st.tuples(*(st.integers(*RANGES[name]) for name in TILE_COLUMNS if name in RANGES))
 OPTIONAL = st.one_of(st.just(NONE), TIMES)
 LEAVES = st.one_of(
     st.none(), st.booleans(), WHOLE, st.floats(allow_nan=False, allow_infinity=False), st.text(max_size=9)
@@ -28,11 +30,19 @@ def traces(draw: st.DrawFn) -> Trace:
     rows = []
     for _ in range(draw(st.integers(0, 5))):
         life = sorted(draw(st.lists(TIMES, min_size=4, max_size=4)))
-        rows.append((draw(kernel), *(draw(WHOLE) for _ in range(8)), *life, draw(OPTIONAL), draw(TIMES)))
+        rows.append((draw(kernel), *draw(PLACES), *life, draw(OPTIONAL), draw(TIMES)))
     waits = []
     for _ in range(draw(st.integers(0, 3)) if rows else 0):
         begin, end = sorted((draw(TIMES), draw(TIMES)))
-        waits.append((draw(st.integers(0, len(rows) - 1)), begin, end, draw(st.integers(NONE, 0)), draw(WHOLE)))
+        waits.append(
+            (
+                draw(st.integers(0, len(rows) - 1)),
+                begin,
+                end,
+                draw(st.integers(NONE, 0)),
+                draw(st.integers(*RANGES["semaphore"])),
+            )
+        )
     events = [(draw(kernel), *(draw(OPTIONAL) for _ in range(4))) for _ in range(draw(st.integers(0, 2)))]
     return Trace(
         kernels,

@@ -67,7 +67,7 @@ def backwards(rows: int, cols: int) -> TableOrder:
 def test_freed_slots_that_all_go_to_the_consumer_hang_it_half_way() -> None:
     """Two rounds of a: b takes every slot of the first and starts with what the second would make."""
     program = pair((6, 2), 2)
-    machine = tiny(4, "launch.event_ps=1ps")
+    machine = tiny(4, "launch.event_ps=1ps", "rates.sm_l2_bytes_per_clock=64B/clock")
     chosen = plan(program, "wait-first", order={"b": backwards(6, 2)})
     assert isinstance(predict(program, machine, chosen), Prediction)
     result = predict(program, machine, chosen, dispatch="adversarial")

@@ -182,3 +182,10 @@ def test_slices_one_after_the_other_through_one_slot_never_wait() -> None:
     run = ran(program, tiny(1), Plan(), {"k": cost(1000, tail=10)})
     assert run.total == 8 * 1010
     assert run.trace.tiles["wait_total"].sum() == 0
+
+
+def test_a_serial_slice_reads_the_sum_of_those_before_it() -> None:
+    """Two bytes of the one output element through a port of 1 byte a clock of 1 GHz: 2000 ps, for the second slice."""
+    program = program_of(grid_kernel("k", (1, 1), 2, split=2))
+    machine = tiny(1, "rates.sm_l2_bytes_per_clock=1B/clock", "rates.clock_hz=1GHz")
+    assert ran(program, machine, Plan(), {"k": cost(1000)}).of("k", "left") == [1000, 4000]

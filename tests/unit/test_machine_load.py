@@ -52,6 +52,10 @@ def test_a_toml_and_a_json_file_load_alike(tmp_path: Path) -> None:
         ("bad.toml", b"name = ", "is not TOML"),
         ("bad.json", b"{", "is not JSON"),
         ("list.json", b"[]", "must be a JSON object"),
+        ("digits.toml", b"a = 1" + b"0" * 5000, "is not TOML"),
+        ("digits.json", b"1" + b"0" * 5000, "is not JSON"),
+        ("deep.toml", b"a = " + b"[" * 10**5, "is not TOML"),
+        ("deep.json", b"[" * 10**5, "is not JSON"),
         ("latin.toml", b"# \xe9", "not a UTF-8 text"),
     ],
 )

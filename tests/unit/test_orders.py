@@ -62,6 +62,11 @@ def test_what_is_no_bijection_is_refused(tiles: tuple[tuple[int, int, int], ...]
         check_bijection(np.asarray(tiles, dtype=np.int64).reshape(-1, 3), (1, 2, 1), "table")
 
 
+def test_a_table_of_huge_numbers_is_refused() -> None:
+    with pytest.raises(InputError, match="more than 64 bits"):
+        order_table(TableOrder(((0, 0, 0), (0, 10**23, 0))), (1, 2, 1))
+
+
 def test_a_function_becomes_a_table() -> None:
     order = tabulate_order(lambda ticket: (1 - ticket % 2, ticket // 2, 0), (2, 3, 1), "snake")
     assert order.name == "snake"
@@ -104,9 +109,25 @@ def test_a_table_is_read_from_a_file(tmp_path: Path) -> None:
     assert pairs(parse_order(str(path)), 1, 2) == [(0, 1), (0, 0)]
 
 
-@pytest.mark.parametrize("text", ["[", "{}", "[]", "[[0]]", "[[0, 1.5]]", "[[true, 0]]", '["ab"]', "\x00"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[",
+        "{}",
+        "[]",
+        "[[0]]",
+        "[[0, 1.5]]",
+        "[[true, 0]]",
+        '["ab"]',
+        "\x00",
+        "[[-1, 0]]",
+        f"[[{2**31}, 0]]",
+        f"[[1{'0' * 5000}, 0]]",
+        "[" * 10**5,
+    ],
+)
 def test_a_file_that_holds_no_table_is_refused(tmp_path: Path, text: str) -> None:
     path = tmp_path / "order.json"
     path.write_text(text)
-    with pytest.raises(InputError, match=r"not JSON|must be an array of \[r, c, z\]"):
+    with pytest.raises(InputError, match=r"not JSON|must be (an array of )?\[r, c, z\]"):
         parse_order(str(path))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 import cusim
@@ -9,10 +11,14 @@ from cusim.machine.machine import Machine
 from cusim.policies.plan import Plan
 from cusim.program.kernel import Measured
 from cusim.program.program import Program
+from cusim.program.toml_read import parse_program
+from cusim.tune.bound import least_ps
 from cusim.tune.break_even import LONGEST_PS, gain_ends_after, seen_within_ps
-from cusim.tune.strongest import strongest_stream
+from cusim.tune.strongest import CLOSE, ORDERS, _alone_ps, _cuts, strongest_stream
 from cusim.tune.why import breakdown
 from cusim.workloads.defaults import architecture_of
+
+_UNKNOWN = "blocks of other tiles are not known for this machine"
 
 
 @pytest.fixture(scope="module")
@@ -94,30 +100,74 @@ def test_the_strongest_stream_order_is_no_worse_than_any_given_one(machine: Mach
     assert 0 < found.predicted <= found.candidates
 
 
-def test_bounds_skip_no_better_candidate(machine: Machine) -> None:
-    """Every candidate of one kernel, predicted without a bound, finds the same time."""
-    from dataclasses import replace
+@pytest.mark.parametrize(("machine_name", "m"), [("h200", 256), ("a100", 64), ("v100", 256)])
+def test_bounds_skip_no_better_candidate(machine_name: str, m: int) -> None:
+    """Every candidate of both kernels, predicted without a bound: none beats its bound, none is a percent better."""
+    machine, rule = cusim.load_machine(machine_name), architecture_of(machine_name)
+    program = cusim.build_workload("llama-mlp", machine_name, m=m).program
+    found = strongest_stream(program, machine, rule)
+    assert found.complete
+    for kernel, chosen in zip(program.kernels, found.program.kernels, strict=True):
+        totals = []
+        for cut in _cuts(kernel, rule):
+            for order in ORDERS:
+                totals.append(_alone_ps(cut, order, program, machine))
+                assert totals[-1] >= least_ps(cut, machine)
+        best = _alone_ps(chosen, found.plan.order_of(kernel.name), program, machine)
+        assert CLOSE * best <= min(totals) <= best
 
-    from cusim.tune.strongest import _best, _options
 
+def test_a_small_budget_ends_the_search_and_says_so(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    program, plan = planned("stream")
+    rule = architecture_of("h200")
+    monkeypatch.setattr("cusim.tune.strongest.MOST_BLOCKS", 2)
+    hasty = strongest_stream(program, machine, rule, plan)
+    assert (hasty.complete, hasty.predicted) == (False, 2)
+    monkeypatch.undo()
+    whole = strongest_stream(program, machine, rule, plan)
+    assert (whole.complete, whole.predicted > 2) == (True, True)
+
+
+def test_the_order_that_was_given_is_tried_too(machine: Machine) -> None:
+    """Of one kernel of measured time only the order is free, and it stays as it is where none is faster."""
     program, _ = planned("stream", 512)
-    rule, kernel = architecture_of("h200"), program.kernels[0]
-    times = []
-    for cut, order in _options(kernel, rule):
-        alone = replace(program, kernels=(replace(cut, reads=()),))
-        result = cusim.predict(alone, machine, Plan(order={cut.name: order}))
-        assert isinstance(result, cusim.Prediction)
-        times.append(result.total_ps)
-    best = _best(kernel, program, machine, rule)
-    alone = replace(program, kernels=(replace(best.kernel, reads=()),))
-    chosen = cusim.predict(alone, machine, Plan(order={kernel.name: best.order}))
-    assert isinstance(chosen, cusim.Prediction)
-    assert chosen.total_ps == min(times)
+    up = replace(program.kernels[0], cost=Measured(280_000_000, "h200", program.kernels[0].gemm))
+    column = cusim.build_plan(program, policy="stream", order="column")
+    found = strongest_stream(replace(program, kernels=(up, program.kernels[1])), machine, None, column)
+    assert found.program.kernels == (up, program.kernels[1])
+    assert dict(found.fixed) == {"up": "measured at this tile", "down": _UNKNOWN}
+    assert found.candidates == 2 * (len(ORDERS) + 1)
+
+
+def test_a_kernel_that_is_no_gemm_is_left_alone(machine: Machine) -> None:
+    text = """
+schema = "cusim.program/1"
+[[kernel]]
+name = "copy"
+grid = [6, 48]
+tile_bytes = 196608
+block = { threads = 256, registers = 32, shared_kib = 0 }
+"""
+    program = parse_program(text, "copy.toml", "copy")
+    found = strongest_stream(program, machine, architecture_of("h200"))
+    assert (found.program, found.predicted, dict(found.fixed)) == (program, 0, {"copy": "no GEMM"})
+
+
+def test_a_plan_that_hangs_without_its_delays_has_no_parts(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On one SM only the time that an event takes keeps the consumer's blocks behind the producer's."""
+    program, _ = planned("row")
+    plan = cusim.build_plan(program, policy="row", launch="none")
+    one = cusim.with_overrides(machine, ["machine.sms=1"])
+
+    def without_events(machine: Machine, plan: Plan) -> tuple[Machine, Plan]:
+        return replace(machine, launch=replace(machine.launch, event_ps=0)), plan
+
+    assert breakdown(program, one, plan) is not None
+    monkeypatch.setattr("cusim.tune.why._CAUSES", (("events", without_events),))
+    assert breakdown(program, one, plan) is None
 
 
 def test_measured_kernels_keep_their_tile(machine: Machine) -> None:
-    from dataclasses import replace
-
     program, _ = planned("stream")
     up = replace(program.kernels[0], cost=Measured(280_000_000, "h200", program.kernels[0].gemm))
     found = strongest_stream(replace(program, kernels=(up, program.kernels[1])), machine, architecture_of("h200"))

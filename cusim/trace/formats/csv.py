@@ -15,6 +15,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from cusim.errors import Problems, refuse
+from cusim.files import MOST_DATA_BYTES, read_file
 from cusim.trace.columns import EVENT_COLUMNS, TILE_COLUMNS, WAIT_COLUMNS, Column, column_key
 from cusim.trace.formats.table import SCHEMA, header_of, header_text, to_ns, trace_of
 from cusim.trace.formats.whole import write_whole
@@ -63,9 +64,7 @@ def read_csv(path: Path) -> Trace:
 
 def _text(path: Path) -> str:
     try:
-        # newline="" keeps line ends inside quoted names as they are.
-        with path.open(encoding="utf-8", newline="") as file:
-            return file.read()
+        return read_file(path, MOST_DATA_BYTES).decode()  # line ends inside quoted names stay as they are
     except OSError as error:
         raise refuse(str(path), "file", None, f"cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:

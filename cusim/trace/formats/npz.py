@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cusim.errors import InputError, Problems, did_you_mean, refuse
+from cusim.files import MOST_DATA_BYTES, open_file
 from cusim.trace.columns import TABLES, column_key
 from cusim.trace.formats.table import SCHEMA, header_of, header_text, to_ns, trace_of
 from cusim.trace.formats.whole import write_whole
@@ -25,6 +26,7 @@ _DAMAGE = (
     KeyError,
     NotImplementedError,
     RuntimeError,
+    MemoryError,
     zlib.error,
     zipfile.BadZipFile,
 )
@@ -66,9 +68,14 @@ def read_npz(path: Path) -> Trace:
 
 def _arrays(path: Path) -> dict[str, NDArray[np.generic]]:
     try:
-        with path.open("rb") as file:
+        with open_file(path, MOST_DATA_BYTES) as file:
             if not zipfile.is_zipfile(file):
                 raise refuse(str(path), "file", None, "is no numpy archive: cut off, or not written by cusim")
+            unpacked = sum(entry.file_size for entry in zipfile.ZipFile(file).infolist())
+            if unpacked > MOST_DATA_BYTES:
+                raise refuse(
+                    str(path), "file", None, f"holds {unpacked} bytes once unpacked, at most {MOST_DATA_BYTES}"
+                )
             file.seek(0)
             with np.load(file, allow_pickle=False) as archive:
                 arrays = {key: np.asarray(archive[key]) for key in archive.files}
@@ -77,6 +84,8 @@ def _arrays(path: Path) -> dict[str, NDArray[np.generic]]:
     except InputError:
         raise
     except _DAMAGE as error:
+        if isinstance(error, OSError) and error.strerror:
+            raise refuse(str(path), "file", None, f"cannot be read: {error.strerror}") from None
         why = "holds pickled objects, which are never loaded" if "allow_pickle" in str(error) else "is damaged"
         raise refuse(str(path), "file", None, f"{why}: must be a numpy archive of {SCHEMA}") from None
     schema = _text(arrays, "schema", path)

@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 
 from cusim.errors import Problems, did_you_mean, refuse
-from cusim.trace.columns import NONE, TIME_COLUMNS, Column, Table, check_tables, column_key
+from cusim.trace.bounds import check_columns, check_meta
+from cusim.trace.columns import NONE, TIME_COLUMNS, Column, Table, check_tables
 from cusim.trace.trace import Trace
 
 #: Name and version of what a trace file holds.
 SCHEMA = "cusim.trace/1"
 _PS_PER_NS = 1000
-_MOST_NS = np.iinfo(np.int64).max // _PS_PER_NS
 
 
 def to_ns(name: str, column: Column) -> Column:
@@ -92,12 +92,9 @@ def trace_of(path: Path, header: Mapping[str, Any], tables: Mapping[str, Table])
     """
     problems = Problems(str(path))
     check_tables(problems, header["kernels"], header["dependences"], tables, unit="_ns")
+    check_meta(problems, header["meta"])
     problems.raise_if_any()
-    for label, table in tables.items():
-        for name in TIME_COLUMNS & set(table):
-            if len(table[name]) and table[name].max() > _MOST_NS:
-                key = f"{label}.{column_key(name, '_ns')}"
-                problems.add(key, int(table[name].max()), f"must be at most {_MOST_NS}")
+    check_columns(problems, tables)
     problems.raise_if_any()
     in_ps = {label: {name: to_ps(name, column) for name, column in table.items()} for label, table in tables.items()}
     return Trace(
