@@ -71,6 +71,6 @@ def _conclusion(findings: dict[str, Any]) -> list[str]:
     if absent := _missing(findings):
         simulator = f"Simulator: not ready, missing {', '.join(absent)}; install cusim-tiles with its dependencies."
     if findings["gpu"]["usable"]:
-        return [simulator, "GPU: driver, CuPy and NVRTC found; this version of cusim only simulates."]
+        return [simulator, "GPU: driver, CuPy and NVRTC found; `cusim run --gpu` can use them."]
     missing = ", ".join(part["name"] for part in findings["gpu"]["parts"] if part["problem"])
-    return [simulator, f"GPU backend: not usable here ({missing}); nothing in this version needs it."]
+    return [simulator, f"GPU backend: not usable here ({missing}); only `cusim run --gpu` needs it."]

@@ -47,7 +47,7 @@ def plan_options(verb: Verb) -> Verb:
         click.option("--dispatch", metavar="|".join(DISPATCHES), multiple=True,
                      help="Order in which queued kernels get SMs.  [default: arrival]"),
         click.option("--launch", metavar="NAME", multiple=True,
-                     help="How a consumer is held back: wait-first, wait-all, wait-value, none."),
+                     help="How a consumer is held back: wait-first, wait-all, wait-value, none; on a GPU graph, pdl."),
         click.option("--flags", metavar="WRTA", multiple=True, help="cuSync's optimisation flags, or - for none."),
         click.option("--order", metavar="NAME", multiple=True,
                      help="Tile order: row, column, group:G; or up:row,down:column."),

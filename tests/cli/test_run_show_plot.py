@@ -65,13 +65,6 @@ def test_run_says_how_blocks_were_dispatched(call: Call) -> None:
     assert "\ndispatch" not in call(*RUN).stdout
 
 
-def test_run_on_a_gpu_says_that_this_version_only_simulates(call: Call) -> None:
-    done = call(*RUN, "--gpu")
-    assert done.exit_code == 3
-    assert "this version simulates only" in done.stderr
-    assert done.stdout == ""
-
-
 def test_run_takes_stream_order_too(call: Call) -> None:
     done = call("run", "cusync-fig1", "--machine", "h200", "--policy", "stream", "-q")
     assert "plan      stream, order row, flags -, launch stream" in done.stdout

@@ -1,0 +1,228 @@
+"""Measures the cells of a designed experiment: ``python -m backend_gpu.campaign DESIGN.toml --out DIR --seconds 500``.
+
+Kernels are compiled first, on all cores; then cells are measured in the design's order until the time is spent. What
+was measured is written even when the time ran out; a cell that cannot be measured says why.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import os
+import statistics
+import sys
+import time
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from backend_gpu.recording import Row, write_recording
+from cusim.errors import CusimError
+from cusim.policies.plan import Plan
+from cusim.policies.registry import build_plan
+from cusim.program.build import gemm_kernel
+from cusim.program.kernel import Gemm
+from cusim.program.program import Program
+from cusim.workloads import build_workload
+from cusim.workloads.blocks import Tiling, block_of, fitting
+from cusim.workloads.defaults import architecture_of
+
+SCHEMA = "cusim.campaign/1"
+#: Axes of a group in the order in which they vary, slowest first, with the value of an axis that is not given.
+AXES = {
+    "workload": ("",), "m": (0,), "tile": ("",), "split_k": ("1",), "launch": ("wait-first",),
+    "policy": ("stream",), "order": ("row",), "flags": (None,),
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One cell of the design; *gemm* (M, N, K) instead of a workload for a single kernel, *library* for cuBLAS."""
+
+    group: str
+    label: str
+    workload: str
+    m: int
+    tile: str
+    split_k: str
+    launch: str
+    policy: str
+    order: str
+    flags: str | None
+    gemm: tuple[int, int, int] | None = None
+    library: str = ""
+    occasion: int = 0
+
+
+def cells_of(design: Mapping[str, Any]) -> list[Cell]:
+    """Every cell of a design, group after group; a group with ``again`` repeats every n-th cell of an earlier one."""
+    found: list[Cell] = []
+    for group in design["group"]:
+        if "again" in group:
+            earlier = [cell for cell in found if cell.group == group["again"]]
+            found += [replace(cell, occasion=1) for cell in earlier[:: group["every"]]]
+        else:
+            found += _crossed(group)
+    return found
+
+
+def _crossed(group: Mapping[str, Any]) -> Iterator[Cell]:
+    axes = {name: group.get(name, default) for name, default in AXES.items()}
+    for gemm in group.get("gemm", [None]):
+        for library in group.get("library", [""]):
+            for values in itertools.product(*axes.values()):
+                cell = Cell(group["name"], group["set"], **dict(zip(axes, values, strict=True)), library=library)
+                if gemm is not None:
+                    name = "gemm-" + "x".join(map(str, gemm))
+                    cell = replace(cell, gemm=tuple(gemm), workload=name, m=gemm[0])
+                yield cell
+
+
+def program_of(cell: Cell, machine: str) -> tuple[Program, Plan]:
+    """The program and plan of a cell; InputError where the workload, tile or plan is not to be had."""
+    if cell.gemm is not None:
+        program = _single(cell, machine)
+        flags = ""
+    else:
+        workload = build_workload(cell.workload, machine, m=cell.m, tile=cell.tile, split_k=cell.split_k)
+        choice = workload.choice(cell.policy)
+        program, flags = choice.program, choice.flags
+    if cell.split_k != "1":
+        kernels = (replace(kernel, reduce="last_arriver") for kernel in program.kernels)
+        program = replace(program, kernels=tuple(kernels))
+    stream = cell.policy == "stream"
+    plan = build_plan(
+        program,
+        policy=cell.policy,
+        order=cell.order,
+        flags="" if stream else (flags if cell.flags is None else cell.flags),
+        launch=("stream" if cell.launch == "wait-first" else cell.launch) if stream else cell.launch,
+    )
+    return program, plan
+
+
+def _single(cell: Cell, machine: str) -> Program:
+    from cusim.errors import Problems
+    from cusim.program.toml_kernel import parse_tile
+
+    assert cell.gemm is not None
+    rule, tile = architecture_of(machine), parse_tile(cell.tile)
+    if rule is None or tile is None:
+        raise CusimError(f"no block is known for {cell.tile} on {machine}")
+    problems = Problems("tile")
+    gemm = Gemm(*cell.gemm)
+    tiling = fitting(gemm, Tiling(tile, 1, rule.stages), rule, "tile", problems)
+    problems.raise_if_any()
+    kernel, buffers = gemm_kernel("only", gemm, tile, block_of(gemm, tiling, rule), stages=tiling.stages)
+    return Program((kernel,), buffers, name=cell.workload)
+
+
+def compile_cell(cell: Cell, machine: str, arch: str) -> str:
+    """Compiles a cell's kernels into the cache on disk; why not, or the empty text."""
+    from backend_gpu.bind import bind
+    from backend_gpu.build import build
+
+    try:
+        program, plan = program_of(cell, machine)
+        for kernel in program.kernels:
+            build(bind(program, plan, kernel.name, arch=arch))
+    except CusimError as error:
+        return str(error)
+    return ""
+
+
+def measure(cell: Cell, design: Mapping[str, Any], device: Any, *, check: bool) -> Row:
+    """Measures one cell; its failure is a row that says why."""
+    from backend_gpu.runner import Deadlock, run
+
+    try:
+        if cell.library:
+            samples, empty = _library(cell, design, device), None
+        else:
+            program, plan = program_of(cell, design["machine"])
+            result = run(program, plan, device, repeats=design["repeats"], stamped=False, check=check)
+            if isinstance(result, Deadlock):
+                return _row(cell, (), None, f"deadlock: {result.text}")
+            samples, empty = [sample // 1000 for sample in result.total.samples], result.empty.median // 1000
+    except CusimError as error:
+        return _row(cell, (), None, " ".join(str(error).split()))
+    return _row(cell, tuple(samples), empty, "")
+
+
+def _library(cell: Cell, design: Mapping[str, Any], device: Any) -> list[int]:
+    from backend_gpu.library import two_products
+
+    program, _ = program_of(replace(cell, tile=""), design["machine"])
+    return two_products(program, device, repeats=design["repeats"], graph=cell.library == "graph")
+
+
+def _row(cell: Cell, samples: tuple[int, ...], empty: int | None, refused: str) -> Row:
+    low = high = total = None
+    if samples:
+        total = round(statistics.median(samples))
+        low, high = (round(cut) for cut in _quartiles(samples))
+    return Row(
+        cell.group, cell.label, cell.workload, cell.m, cell.tile, cell.split_k,
+        f"cublas-{cell.library}" if cell.library else cell.policy, cell.order,
+        "default" if cell.flags is None else cell.flags, cell.launch, cell.occasion,
+        total, low, high, samples, empty, refused,
+    )  # fmt: skip
+
+
+def _quartiles(samples: Sequence[int]) -> tuple[float, float]:
+    cuts = statistics.quantiles(samples, n=4) if len(samples) > 1 else [samples[0]] * 3
+    return cuts[0], cuts[2]
+
+
+def main() -> None:
+    """Compiles, measures, writes ``recording.csv`` into the folder given."""
+    options = _options()
+    end = time.monotonic() + options.seconds
+    design = tomllib.loads(options.design.read_text(encoding="utf-8"))
+    cells = cells_of(design)
+    own = [cell for cell in cells if not cell.library and not cell.occasion]
+    with ProcessPoolExecutor(os.cpu_count()) as pool:
+        list(pool.map(compile_cell, own, itertools.repeat(design["machine"]), itertools.repeat("sm_90a"), chunksize=4))
+    _say(f"compiled {len(own)} cells", end)
+    from backend_gpu.cuda_device import CudaDevice
+
+    device = CudaDevice()
+    rows: list[Row] = []
+    checked: set[tuple[str, ...]] = set()
+    for cell in cells:
+        if time.monotonic() > end:
+            break
+        kind = (cell.workload if cell.gemm is None else "gemm", cell.tile, cell.split_k, cell.policy, cell.launch)
+        check = not cell.library and kind not in checked
+        checked.add(kind)
+        rows.append(measure(cell, design, device, check=check))
+        if len(rows) % 100 == 0:
+            _say(f"{len(rows)} of {len(cells)} cells", end)
+    facts = device.facts
+    meta = {
+        "design": options.design.name, "cells_designed": len(cells), "gpu": facts.name, "sms": facts.sms,
+        "timer_step_ns": facts.timer_step_ns, "date": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        "kind": "measured", "repeats": design["repeats"], **facts.more,
+    }  # fmt: skip
+    write_recording(options.out / "recording.csv", rows, meta)
+    _say(f"measured {sum(1 for row in rows if row.samples_ns)} of {len(cells)} cells", end)
+
+
+def _say(text: str, end: float) -> None:
+    sys.stderr.write(f"{text}, {end - time.monotonic():.0f} s left\n")
+    sys.stderr.flush()
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("design", type=Path)
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--seconds", type=float, default=500.0)
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()
