@@ -31,6 +31,8 @@ from cusim.workloads.blocks import Tiling, block_of, fitting
 from cusim.workloads.defaults import architecture_of
 
 SCHEMA = "cusim.campaign/1"
+#: How a row begins that says why the GPU or CuPy failed, rather than that a cell cannot be had.
+BROKEN = "failed: "
 #: Axes of a group in the order in which they vary, slowest first, with the value of an axis that is not given.
 AXES = {
     "workload": ("",), "m": (0,), "tile": ("",), "split_k": ("1",), "launch": ("wait-first",),
@@ -87,7 +89,7 @@ def program_of(cell: Cell, machine: str) -> tuple[Program, Plan]:
         program = _single(cell, machine)
         flags = ""
     else:
-        workload = build_workload(cell.workload, machine, m=cell.m, tile=cell.tile, split_k=cell.split_k)
+        workload = build_workload(cell.workload, machine, m=cell.m, tile=cell.tile or None, split_k=cell.split_k)
         choice = workload.choice(cell.policy)
         program, flags = choice.program, choice.flags
     if cell.split_k != "1":
@@ -149,13 +151,15 @@ def measure(cell: Cell, design: Mapping[str, Any], device: Any, *, check: bool) 
             samples, empty = [sample // 1000 for sample in result.total.samples], result.empty.median // 1000
     except CusimError as error:
         return _row(cell, (), None, " ".join(str(error).split()))
+    except Exception as error:  # CuPy's and the driver's own: the rest of the campaign must not be lost
+        return _row(cell, (), None, f"{BROKEN}{type(error).__name__}: {' '.join(str(error).split())[:200]}")
     return _row(cell, tuple(samples), empty, "")
 
 
 def _library(cell: Cell, design: Mapping[str, Any], device: Any) -> list[int]:
     from backend_gpu.library import two_products
 
-    program, _ = program_of(replace(cell, tile=""), design["machine"])
+    program, _ = program_of(replace(cell, library=""), design["machine"])
     return two_products(program, device, repeats=design["repeats"], graph=cell.library == "graph")
 
 
@@ -190,6 +194,20 @@ def main() -> None:
     from backend_gpu.cuda_device import CudaDevice
 
     device = CudaDevice()
+    _timelines(design, device, options.out)
+    rows = _measured(cells, design, device, end)
+    facts = device.facts
+    meta = {
+        "design": options.design.name, "cells_designed": len(cells), "gpu": facts.name, "sms": facts.sms,
+        "timer_step_ns": facts.timer_step_ns, "date": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        "kind": "measured", "repeats": design["repeats"], **facts.more,
+    }  # fmt: skip
+    write_recording(options.out / "recording.csv", rows, meta)
+    _say(f"measured {sum(1 for row in rows if row.samples_ns)} of {len(cells)} cells", end)
+
+
+def _measured(cells: Sequence[Cell], design: Mapping[str, Any], device: Any, end: float) -> list[Row]:
+    """Cells in order until the time is spent or the GPU has failed; the first of each kind has its numbers checked."""
     rows: list[Row] = []
     checked: set[tuple[str, ...]] = set()
     for cell in cells:
@@ -201,14 +219,24 @@ def main() -> None:
         rows.append(measure(cell, design, device, check=check))
         if len(rows) % 100 == 0:
             _say(f"{len(rows)} of {len(cells)} cells", end)
-    facts = device.facts
-    meta = {
-        "design": options.design.name, "cells_designed": len(cells), "gpu": facts.name, "sms": facts.sms,
-        "timer_step_ns": facts.timer_step_ns, "date": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-        "kind": "measured", "repeats": design["repeats"], **facts.more,
-    }  # fmt: skip
-    write_recording(options.out / "recording.csv", rows, meta)
-    _say(f"measured {sum(1 for row in rows if row.samples_ns)} of {len(cells)} cells", end)
+        if rows[-1].refused.startswith(BROKEN) and not device.works():
+            _say("the GPU no longer answers: what was measured until then is kept", end)
+            break
+    return rows
+
+
+def _timelines(design: Mapping[str, Any], device: Any, out: Path) -> None:
+    """Traces of the runs that the design wants block by block, as ``<workload>-<m>-<policy>.npz``."""
+    from backend_gpu.runner import Deadlock, run
+    from cusim.trace.formats import write_trace
+
+    for wanted in design.get("timeline", ()):
+        for m, policy in itertools.product(wanted["m"], wanted["policy"]):
+            cell = Cell("timeline", "dev", wanted["workload"], m, "", "1", "wait-first", policy, wanted["order"], None)
+            program, plan = program_of(cell, design["machine"])
+            result = run(program, plan, device, repeats=design["repeats"], check=True, label="dev")
+            if not isinstance(result, Deadlock) and result.trace is not None:
+                write_trace(result.trace, out / f"{cell.workload}-{m}-{policy}.npz")
 
 
 def _say(text: str, end: float) -> None:

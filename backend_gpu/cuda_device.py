@@ -77,6 +77,14 @@ class CudaDevice:
     def empty(self, job: Job) -> Commands:
         return CudaCommands(self.xp, job, self._helpers, self._room(job), self._side, empty=True)
 
+    def works(self) -> bool:
+        """True while the GPU still answers: a fault in a kernel breaks the context for good."""
+        try:
+            self._device.synchronize()
+        except Exception:
+            return False
+        return True
+
     def busy(self, stream: Any, nanoseconds: int) -> None:
         """Keeps *stream* busy for a while, so that what is issued behind it queues up."""
         driver.Launch(self._helpers.busy, 1, 32, 0, stream.ptr, (np.array([nanoseconds], np.uint64),)).go()

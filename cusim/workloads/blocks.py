@@ -44,8 +44,10 @@ def block_of(gemm: Gemm, tiling: Tiling, rule: Architecture) -> BlockResources:
     accumulators = tiling.tile[0] * tiling.tile[1]
     workers = max(128, _up(-(-accumulators // rule.accumulators_per_thread), rule.thread_step))
     held = -(-accumulators // (workers * rule.accumulators_per_register))
-    registers = _up(held + rule.other_registers, 8)
-    return BlockResources(workers + rule.extra_threads, registers, _shared_bytes(gemm, tiling, rule))
+    threads, registers = workers + rule.extra_threads, _up(held + rule.other_registers, 8)
+    if rule.extra_threads:  # warp-specialised: the loading warps give registers up to those that compute
+        registers = min(registers, _SM_REGISTERS // threads // 8 * 8)
+    return BlockResources(threads, registers, _shared_bytes(gemm, tiling, rule))
 
 
 def fitting(gemm: Gemm, tiling: Tiling, rule: Architecture, key: str, problems: Problems) -> Tiling:

@@ -19,6 +19,8 @@ from cusim.program.program import Program
 
 BLOCK = BlockResources(384, 168, 196 * 1024)
 BUDGET_NS = 200_000_000
+#: Sets of counters that timed runs of one epoch take in turn.
+COPIES = 8
 
 
 def chain(
@@ -111,14 +113,14 @@ class Launch:
         self.a, self.b = a, b
         self.c = cp.full((gemm.m, -(-gemm.n // 8) * 8), 0x7FFF, cp.uint16) if c is None else c
         self.partials = cp.full(max(self.bound.partial_floats, 1), cp.nan, cp.float32)
-        self.counters = cp.zeros(2 + max(self.bound.arrivals, 1), cp.uint32)
+        self.counters = cp.zeros((COPIES, 2 + max(self.bound.arrivals, 1)), cp.uint32)
         self.stamps = cp.zeros((self.bound.tickets, STAMPS.itemsize // 8), cp.uint64) if stamps else None
         self.outgoing = [cp.zeros(slot.semaphores, cp.uint32) for slot in self.bound.outgoing]
         self.params = np.zeros(1, PARAMS)
         p = self.params
         p["a"], p["b"], p["c"], p["partials"] = a.data.ptr, b.data.ptr, self.c.data.ptr, self.partials.data.ptr
-        p["tickets"], p["arrivals"] = self.counters.data.ptr, self.counters[2:].data.ptr
-        p["started"] = self.counters[1:].data.ptr if started else 0
+        p["tickets"], p["arrivals"] = self.counters.data.ptr, self.counters[0, 2:].data.ptr
+        p["started"] = self.counters[0, 1:].data.ptr if started else 0
         p["epoch"], p["fault"] = shared.epoch.data.ptr, shared.fault.data.ptr
         p["stamps"] = 0 if self.stamps is None else self.stamps.data.ptr
         for slot, held in enumerate(self.outgoing):
@@ -141,19 +143,31 @@ class Launch:
         self.params["flags"] = now | int(flag) if on else now & ~int(flag)
 
     def run(self) -> None:
-        self.kernel(
-            (self.grid,),
-            (self.bound.shape.threads,),
-            (self.params, *self.maps),
-            shared_mem=self.bound.shape.shared_bytes,
-        )
+        self.launch(self.params)
 
-    def run_afresh(self) -> None:
-        """The same with the kernel's own counters reset: a run in the epoch of the one before, for timing."""
+    def launch(self, params: Any) -> None:
+        size = self.bound.shape.shared_bytes
+        self.kernel((self.grid,), (self.bound.shape.threads,), (params, *self.maps), shared_mem=size)
+
+    def prepare_again(self) -> None:
+        """Parameters for each set of counters; once the flags are as they shall be."""
+        self.turn, self.again = 0, []
+        for copy in range(COPIES):
+            params = self.params.copy()
+            params["tickets"] = self.counters[copy].data.ptr
+            params["arrivals"] = self.counters[copy, 2:].data.ptr
+            self.again.append(params)
+
+    def run_again(self) -> None:
+        """A run in the epoch of the one before, on the next of several sets of counters; for timing."""
+        self.turn = (self.turn + 1) % COPIES
+        self.launch(self.again[self.turn])
+
+    def reset(self) -> None:
+        """Zeros every set of counters, on the current stream."""
         import cupy as cp
 
         self.counters.data.memset_async(0, self.counters.nbytes, cp.cuda.get_current_stream())
-        self.run()
 
     def result(self) -> Any:
         return to_float(self.c, self.bound.gemm.dtype)[:, : self.bound.gemm.n]
