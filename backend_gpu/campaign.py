@@ -187,14 +187,18 @@ def main() -> None:
     end = time.monotonic() + options.seconds
     design = tomllib.loads(options.design.read_text(encoding="utf-8"))
     cells = cells_of(design)
-    own = [cell for cell in cells if not cell.library and not cell.occasion]
+    if options.groups:
+        cells = [cell for cell in cells if cell.group in options.groups.split(",") and not cell.occasion]
+    cells = [replace(cell, occasion=cell.occasion + options.occasion) for cell in cells]
+    own = [cell for cell in cells if not cell.library and cell.occasion == options.occasion]
     with ProcessPoolExecutor(os.cpu_count()) as pool:
         list(pool.map(compile_cell, own, itertools.repeat(design["machine"]), itertools.repeat("sm_90a"), chunksize=4))
     _say(f"compiled {len(own)} cells", end)
     from backend_gpu.cuda_device import CudaDevice
 
     device = CudaDevice()
-    _timelines(design, device, options.out)
+    if not options.groups:
+        _timelines(design, device, options.out)
     rows = _measured(cells, design, device, end)
     facts = device.facts
     meta = {
@@ -249,6 +253,8 @@ def _options() -> argparse.Namespace:
     parser.add_argument("design", type=Path)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--seconds", type=float, default=500.0)
+    parser.add_argument("--groups", default="", help="only these groups, joined by commas, and no timelines")
+    parser.add_argument("--occasion", type=int, default=0, help="number of this occasion, added to each cell's own")
     return parser.parse_args()
 
 
