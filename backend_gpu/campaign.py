@@ -42,7 +42,7 @@ AXES = {
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One cell of the design; *gemm* (M, N, K) instead of a workload for a single kernel, *library* for cuBLAS."""
+    """One cell of the design; *gemm* (M, N, K) instead of a workload for a single kernel, *cublas* for the library."""
 
     group: str
     label: str
@@ -55,7 +55,7 @@ class Cell:
     order: str
     flags: str | None
     gemm: tuple[int, int, int] | None = None
-    library: str = ""
+    cublas: str = ""
     occasion: int = 0
 
 
@@ -74,9 +74,9 @@ def cells_of(design: Mapping[str, Any]) -> list[Cell]:
 def _crossed(group: Mapping[str, Any]) -> Iterator[Cell]:
     axes = {name: group.get(name, default) for name, default in AXES.items()}
     for gemm in group.get("gemm", [None]):
-        for library in group.get("library", [""]):
+        for cublas in group.get("cublas", [""]):
             for values in itertools.product(*axes.values()):
-                cell = Cell(group["name"], group["set"], **dict(zip(axes, values, strict=True)), library=library)
+                cell = Cell(group["name"], group["set"], **dict(zip(axes, values, strict=True)), cublas=cublas)
                 if gemm is not None:
                     name = "gemm-" + "x".join(map(str, gemm))
                     cell = replace(cell, gemm=tuple(gemm), workload=name, m=gemm[0])
@@ -141,8 +141,8 @@ def measure(cell: Cell, design: Mapping[str, Any], device: Any, *, check: bool) 
     from backend_gpu.runner import Deadlock, run
 
     try:
-        if cell.library:
-            samples, empty = _library(cell, design, device), None
+        if cell.cublas:
+            samples, empty = _cublas(cell, design, device), None
         else:
             program, plan = program_of(cell, design["machine"])
             result = run(program, plan, device, repeats=design["repeats"], stamped=False, check=check)
@@ -156,11 +156,11 @@ def measure(cell: Cell, design: Mapping[str, Any], device: Any, *, check: bool) 
     return _row(cell, tuple(samples), empty, "")
 
 
-def _library(cell: Cell, design: Mapping[str, Any], device: Any) -> list[int]:
-    from backend_gpu.library import two_products
+def _cublas(cell: Cell, design: Mapping[str, Any], device: Any) -> list[int]:
+    from backend_gpu.cublas import two_products
 
-    program, _ = program_of(replace(cell, library=""), design["machine"])
-    return two_products(program, device, repeats=design["repeats"], graph=cell.library == "graph")
+    program, _ = program_of(replace(cell, cublas=""), design["machine"])
+    return two_products(program, device, repeats=design["repeats"], graph=cell.cublas == "graph")
 
 
 def _row(cell: Cell, samples: tuple[int, ...], empty: int | None, refused: str) -> Row:
@@ -170,7 +170,7 @@ def _row(cell: Cell, samples: tuple[int, ...], empty: int | None, refused: str) 
         low, high = (round(cut) for cut in _quartiles(samples))
     return Row(
         cell.group, cell.label, cell.workload, cell.m, cell.tile, cell.split_k,
-        f"cublas-{cell.library}" if cell.library else cell.policy, cell.order,
+        f"cublas-{cell.cublas}" if cell.cublas else cell.policy, cell.order,
         "default" if cell.flags is None else cell.flags, cell.launch, cell.occasion,
         total, low, high, samples, empty, refused,
     )  # fmt: skip
@@ -190,7 +190,7 @@ def main() -> None:
     if options.groups:
         cells = [cell for cell in cells if cell.group in options.groups.split(",") and not cell.occasion]
     cells = [replace(cell, occasion=cell.occasion + options.occasion) for cell in cells]
-    own = [cell for cell in cells if not cell.library and cell.occasion == options.occasion]
+    own = [cell for cell in cells if not cell.cublas and cell.occasion == options.occasion]
     with ProcessPoolExecutor(os.cpu_count()) as pool:
         list(pool.map(compile_cell, own, itertools.repeat(design["machine"]), itertools.repeat("sm_90a"), chunksize=4))
     _say(f"compiled {len(own)} cells", end)
@@ -218,7 +218,7 @@ def _measured(cells: Sequence[Cell], design: Mapping[str, Any], device: Any, end
         if time.monotonic() > end:
             break
         kind = (cell.workload if cell.gemm is None else "gemm", cell.tile, cell.split_k, cell.policy, cell.launch)
-        check = not cell.library and kind not in checked
+        check = not cell.cublas and kind not in checked
         checked.add(kind)
         rows.append(measure(cell, design, device, check=check))
         if len(rows) % 100 == 0:

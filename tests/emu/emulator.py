@@ -101,7 +101,7 @@ class Machine:
     """Device memory of one program: epoch, fault record, buffers with guards on both sides."""
 
     def __init__(self, library: Library) -> None:
-        self.library = library
+        self.code = library
         self.epoch = np.zeros(1, np.uint32)
         self.fault = np.zeros(1, FAULT)
         self._held: list[Any] = []
@@ -131,7 +131,7 @@ class Machine:
     def run(self, launches: Sequence[Launch], *, seed: int = 1, late: bool = True, resident: int = 8) -> str | None:
         """One epoch of the launches side by side; what went wrong, or None."""
         self.epoch += 1
-        calls = self.library.calls
+        calls = self.code.calls
         for launch in launches:
             maps = launch.maps.ctypes.data_as(ctypes.c_void_p)
             calls.emu_add(launch.number, launch.params.ctypes.data_as(ctypes.c_void_p), maps, launch.grid)
@@ -145,7 +145,7 @@ class Launch:
     def __init__(
         self, machine: Machine, number: int, a: Any, b: Any, c: Any, flags: int, sem_in: Any, sem_out: Any, grid: int
     ) -> None:
-        case = machine.library.cases[number]
+        case = machine.code.cases[number]
         kernel = next(k for k in case.program.kernels if k.name == case.kernel)
         gemm = kernel.gemm
         assert gemm is not None
