@@ -4,6 +4,7 @@
 
 #define MICRO extern "C" __global__ void
 #define RECORD_WORDS 4
+#define COPY_THREADS 512
 enum { TRIGGER = 1, WAIT_BEFORE = 2 };
 
 // True while the value has not come and the budget lasts.
@@ -105,11 +106,11 @@ MICRO cusim_micro_costs(u32* word, u64* out, u32 batches, u32 count, u32 what) {
     }
 }
 
-// Copies `count` pieces of 16 bytes, `passes` times over, past L1.
+// Copies `count` pieces of 16 bytes, `passes` times over, past L1. Blocks of COPY_THREADS.
 MICRO cusim_micro_copy(const uint4* from, uint4* to, u64 count, u32 passes) {
-    const u64 step = (u64)gridDim.x * blockDim.x;
+    const u64 step = (u64)block_count() * COPY_THREADS;
     for (u32 pass = 0; pass < passes; pass++) {
-        u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x;
+        u64 i = (u64)block_index() * COPY_THREADS + thread_index();
         for (; i + 3 * step < count; i += 4 * step) {
             const uint4 a = __ldcg(from + i), b = __ldcg(from + i + step);
             const uint4 c = __ldcg(from + i + 2 * step), d = __ldcg(from + i + 3 * step);
@@ -122,7 +123,7 @@ MICRO cusim_micro_copy(const uint4* from, uint4* to, u64 count, u32 passes) {
     }
 }
 
-// Keeps LIVE values in registers across a barrier: kernels that differ in registers and block size only.
+// Keeps LIVE values in registers across a barrier: kernels that differ in their registers only. Asked about, never run.
 template <int LIVE> DEV void keep(float* data) {
     float held[LIVE];
 #pragma unroll
@@ -131,5 +132,5 @@ template <int LIVE> DEV void keep(float* data) {
 #pragma unroll
     for (int i = 0; i < LIVE; i++) ((volatile float*)data)[i * 1024 + thread_index()] = held[i];
 }
-#define KEEP(LIVE, THREADS) MICRO __launch_bounds__(THREADS) cusim_micro_keep_##LIVE(float* data) { keep<LIVE>(data); }
-KEEP(8, 1024) KEEP(24, 1024) KEEP(40, 1024) KEEP(72, 512) KEEP(100, 512) KEEP(144, 256) KEEP(192, 256) KEEP(232, 256)
+#define KEEP(CAP) MICRO __maxnreg__(CAP) cusim_micro_keep_##CAP(float* data) { keep<CAP - 8>(data); }
+KEEP(24) KEEP(32) KEEP(40) KEEP(64) KEEP(72) KEEP(96) KEEP(128) KEEP(168) KEEP(200) KEEP(255)
