@@ -70,12 +70,13 @@ class Blocks:
         lane.next_wait = 0
         if run.waits is None and run.serial is None:
             lane.waits = NO_WAITS
-            lane.work = run.last_work if run.even else run.work[run.slices[ticket]]
+            work = run.last_work if run.even else run.work[run.slices[ticket]]
         else:
             waits = run.waits_of(ticket)
             lane.waits = waits
-            lane.work = run.work[run.slices[ticket]] + waits.extra_ps
-        load = run.load_of(lane.work)
+            work = run.work[run.slices[ticket]] + waits.extra_ps
+        lane.work = work
+        load = run.last_load if work == run.last_work else run.load_of(work)
         if load is not lane.load:
             lane.sm.remove(lane.load)
             lane.sm.add(load)
@@ -197,7 +198,7 @@ class Blocks:
                         self._wake_all(woken)
         run.finished += 1
         run.worked_ps += lane.work
-        loops = run.loops()
+        loops = run.persistent and run.loops()
         heir = run if loops else self.dispatch.heir(run)
         if heir is run:  # the common case: nothing changes but the ticket
             lane.working = True

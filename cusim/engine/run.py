@@ -80,6 +80,8 @@ class KernelRun:
         self.work = self._work_by_slice()
         self._loads: dict[int, Load] = {}
         self.last_work = self.work[-1]
+        self.last_load = self.load_of(self.last_work)
+        self.persistent = kernel.persistent
         self.even = len(set(self.work)) == 1
         self.slices: list[int] = table[:, 2].tolist()
         self._rows: list[int] = table[:, 0].tolist()
