@@ -29,9 +29,10 @@ def predict(
 ) -> Prediction | Deadlock:
     """Simulates one run of *program* under *plan* on *machine*: a Prediction, or a Deadlock where it hangs.
 
-    *dispatch* is ``arrival`` (kernels place blocks in the order in which they arrive), ``random`` or ``adversarial``
-    (any order, or the worst, that no documented rule forbids); *seed* settles ties and draws. The same arguments give
-    the same result, byte for byte. Raises InputError for a block that fits no SM and a plan that does not fit.
+    *dispatch* is ``arrival`` (kernels place blocks in the order in which they arrive), ``random``, or ``adversarial``
+    (the latest kernel first: a bad order that no documented rule forbids, not always the worst); *seed* settles ties
+    and draws. The same arguments give the same result, byte for byte. Raises InputError for a block that fits no SM and
+    a plan that does not fit.
     """
     check_runnable(program, machine, plan)
     costs = anchored_costs(program, machine, plan)
