@@ -7,9 +7,9 @@ from pathlib import Path
 from matplotlib.figure import Figure
 
 import cusim
-from backend_gpu.campaign import Cell, program_of
-from backend_gpu.recording import Row, read_recording
 from cusim.plot.save import save_figure
+from cusim.recording.cells import Cell, program_of
+from cusim.recording.rows import Row, read_recording
 
 HERE = Path(__file__).parent
 RECORDING = HERE.parent / "traces" / "h200" / "occasion-1.csv"

@@ -3,7 +3,7 @@
 from collections import defaultdict
 from pathlib import Path
 
-from backend_gpu.recording import Row, read_recording
+from cusim.recording.rows import Row, read_recording
 
 RECORDINGS = Path(__file__).parent.parent / "traces" / "h200"
 #: Multiply-adds of a row of M: both GEMMs of GPT-3's and of LLaMA's MLP (SwiGLU's second kernel reads K = 2816).

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from backend_gpu.campaign import Cell, cells_of, program_of
-from backend_gpu.recording import Row, read_recording, write_recording
 from cusim.errors import InputError
+from cusim.recording.cells import Cell, cells_of, program_of
+from cusim.recording.rows import Row, read_recording, write_recording
 
 ROOT = Path(__file__).resolve().parents[2]
 H200 = ROOT / "traces" / "h200"

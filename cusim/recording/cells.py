@@ -1,0 +1,122 @@
+"""Cells of a designed experiment: what is measured, and the very program and plan of each cell."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from cusim.errors import CusimError, Problems
+from cusim.policies.plan import Plan
+from cusim.policies.registry import build_plan
+from cusim.program.build import gemm_kernel
+from cusim.program.kernel import Gemm
+from cusim.program.program import Program
+from cusim.program.toml_kernel import parse_tile
+from cusim.recording.rows import Row
+from cusim.workloads import build_workload
+from cusim.workloads.blocks import Tiling, block_of, fitting
+from cusim.workloads.defaults import architecture_of
+
+#: How the name of a single product begins, M x N x K after it, and the policy of a row that cuBLAS ran.
+_GEMM, _CUBLAS = "gemm-", "cublas-"
+#: Axes of a group in the order in which they vary, slowest first, with the value of an axis that is not given.
+AXES = {
+    "workload": ("",), "m": (0,), "tile": ("",), "split_k": ("1",), "launch": ("wait-first",),
+    "policy": ("stream",), "order": ("row",), "flags": (None,),
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One cell of the design; *gemm* (M, N, K) instead of a workload for a single kernel, *cublas* for the library."""
+
+    group: str
+    label: str
+    workload: str
+    m: int
+    tile: str
+    split_k: str
+    launch: str
+    policy: str
+    order: str
+    flags: str | None
+    gemm: tuple[int, int, int] | None = None
+    cublas: str = ""
+    occasion: int = 0
+
+
+def cells_of(design: Mapping[str, Any]) -> list[Cell]:
+    """Every cell of a design, group after group; a group with ``again`` repeats every n-th cell of an earlier one."""
+    found: list[Cell] = []
+    for group in design["group"]:
+        if "again" in group:
+            earlier = [cell for cell in found if cell.group == group["again"]]
+            found += [replace(cell, occasion=1) for cell in earlier[:: group["every"]]]
+        else:
+            found += _crossed(group)
+    return found
+
+
+def _crossed(group: Mapping[str, Any]) -> Iterator[Cell]:
+    axes = {name: group.get(name, default) for name, default in AXES.items()}
+    for gemm in group.get("gemm", [None]):
+        for cublas in group.get("cublas", [""]):
+            for values in itertools.product(*axes.values()):
+                cell = Cell(group["name"], group["set"], **dict(zip(axes, values, strict=True)), cublas=cublas)
+                if gemm is not None:
+                    name = _GEMM + "x".join(map(str, gemm))
+                    cell = replace(cell, gemm=tuple(gemm), workload=name, m=gemm[0])
+                yield cell
+
+
+def program_of(cell: Cell, machine: str) -> tuple[Program, Plan]:
+    """The program and plan of a cell; InputError where the workload, tile or plan is not to be had."""
+    if cell.gemm is not None:
+        program = _single(cell, machine)
+        flags = ""
+    else:
+        workload = build_workload(cell.workload, machine, m=cell.m, tile=cell.tile or None, split_k=cell.split_k)
+        choice = workload.choice(cell.policy)
+        program, flags = choice.program, choice.flags
+    if cell.split_k != "1":
+        kernels = (replace(kernel, reduce="last_arriver") for kernel in program.kernels)
+        program = replace(program, kernels=tuple(kernels))
+    stream = cell.policy == "stream"
+    plan = build_plan(
+        program,
+        policy=cell.policy,
+        order=cell.order,
+        flags="" if stream else (flags if cell.flags is None else cell.flags),
+        launch=("stream" if cell.launch == "wait-first" else cell.launch) if stream else cell.launch,
+    )
+    return program, plan
+
+
+def _single(cell: Cell, machine: str) -> Program:
+    assert cell.gemm is not None
+    rule, tile = architecture_of(machine), parse_tile(cell.tile)
+    if rule is None or tile is None:
+        raise CusimError(f"no block is known for {cell.tile} on {machine}")
+    problems = Problems("tile")
+    gemm = Gemm(*cell.gemm)
+    tiling = fitting(gemm, Tiling(tile, 1, rule.stages), rule, "tile", problems)
+    problems.raise_if_any()
+    kernel, buffers = gemm_kernel("only", gemm, tile, block_of(gemm, tiling, rule), stages=tiling.stages)
+    return Program((kernel,), buffers, name=cell.workload)
+
+
+def cell_of(row: Row) -> Cell:
+    """The cell that a recorded row is of."""
+    gemm, cublas = None, ""
+    if row.workload.startswith(_GEMM):
+        m, n, k = (int(size) for size in row.workload.removeprefix(_GEMM).split("x"))
+        gemm = (m, n, k)
+    policy = row.policy
+    if policy.startswith(_CUBLAS):
+        policy, cublas = "stream", policy.removeprefix(_CUBLAS)
+    return Cell(
+        row.group, row.label, row.workload, row.m, row.tile, row.split_k, row.launch, policy, row.order,
+        None if row.flags == "default" else row.flags, gemm, cublas, row.occasion,
+    )  # fmt: skip
