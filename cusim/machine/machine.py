@@ -12,7 +12,7 @@ from typing import Any, Literal
 from cusim.machine.quantity import Quantity
 from cusim.machine.sections import SECTIONS, Block, Dispatch, Launch, Limits, Rates, Sync
 
-SCHEMA = "cusim.machine/1"
+SCHEMA = "cusim.machine/2"
 State = Literal["preset", "anchored", "calibrated"]
 STATES: tuple[State, ...] = ("preset", "anchored", "calibrated")
 
@@ -53,7 +53,7 @@ class Machine:
         return {name: dataclasses.asdict(getattr(self, name)) for name in SECTIONS}
 
     def to_json(self) -> dict[str, Any]:
-        """The machine as JSON (cusim.machine/1): value, unit, source, stderr, status, record of each leaf."""
+        """The machine as JSON (cusim.machine/2): value, unit, source, stderr, status, record of each leaf."""
         document: dict[str, Any] = {"schema": SCHEMA, "name": self.name, "gpu": self.gpu, "arch": self.arch}
         document |= {"state": self.state, "digest": self.digest, "overrides": list(self.overrides)}
         document["band_pct"] = _leaf_json(self.provenance["band_pct"])

@@ -30,7 +30,7 @@ _LEAF_ALLOWED = (*_LEAF_NEEDED, "stderr", "record")
 
 
 def machine_from_json(document: Mapping[str, Any], source: str = "machine JSON") -> Machine:
-    """The Machine of a cusim.machine/1 *document*; raises InputError naming *source* and every mistake."""
+    """The Machine of a cusim.machine/2 *document*; raises InputError naming *source* and every mistake."""
     problems = Problems(source)
     if document.get("schema") != SCHEMA:
         problems.add("schema", document.get("schema"), f'must be "{SCHEMA}"')

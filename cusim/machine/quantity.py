@@ -84,6 +84,9 @@ BANDWIDTH = Kind("bandwidth", {"B/s": 1, "GB/s": 10**9, "TB/s": 10**12}, "round"
 FLOPS_PER_CLOCK = Kind("flop per clock", {"flop/clock": 1}, most=2**24)
 BYTES_PER_CLOCK = Kind("bytes per clock", {"B/clock": 1}, "real", least=0.001, most=2**20)
 FRACTION = Kind("fraction", {"1": 1, "%": 0.01}, "real", least=1e-6, most=1)
+LOSS = Kind("fraction", {"1": 1, "%": 0.01}, "real", zero=True, most=0.99)
+CLOCKS = Kind("clocks", {"clock": 1}, "real", zero=True, most=10**6)
+ORDER = Kind("order of a norm", {"1": 1}, "real", least=1, most=1000)
 PERCENT = Kind("percent", {"%": 1, "1": 100}, "real", zero=True, most=10_000)
 WORD = Kind("word", {"word": 1})
 IDS = Kind("ids", {"id": 1})
@@ -105,6 +108,9 @@ _NAMED = {
     "tensor_efficiency": FRACTION,
     "lone_block_share": FRACTION,
     "sustained_share": FRACTION,
+    "clock_droop": LOSS,
+    "step_clocks": CLOCKS,
+    "contention_sharpness": ORDER,
     "band_pct": PERCENT,
     "placement": WORD,
     "sm_order": IDS,

@@ -46,21 +46,31 @@ class Limits:
 class Rates:
     """How fast things flow when nothing but the named resource limits them.
 
+    ``clock_hz`` is the clock of an idle or loading SM, ``tensor_clock_hz`` the one at which few SMs run their tensor
+    cores; with all of them busy the latter falls by ``clock_droop`` at once, by the square of the busy share.
     ``tensor_flops_per_clock_sm`` is the dense fp16 peak; ``tensor_efficiency`` the share of it that a
     saturated main loop reaches, prologue and epilogue not counted; ``lone_block_share`` the part of that
     saturated rate which one block of 8 or fewer warps reaches with an SM to itself.
     ``sustained_share`` is the part of all SMs' saturated rates that the power budget sustains on average: a run that
-    would use more is clocked down. ``sm_l2_bytes_per_clock`` is what one SM can pull from L2, ``l2_bytes_per_s`` what
-    all of them together can, ``hbm_bytes_per_s`` what DRAM delivers (achieved, not nominal).
+    would use more is clocked down. ``sm_l2_bytes_per_clock`` is what one SM can pull from L2 and
+    ``sm_store_bytes_per_clock`` what it stores of a result; ``l2_bytes_per_s`` is what all of them together can pull,
+    ``l2_link_bytes_per_s`` what crosses between the halves of L2, ``hbm_bytes_per_s`` what DRAM delivers (achieved, not
+    nominal). Limits meet softly: the times that each alone would allow add up as a norm of order
+    ``contention_sharpness``, so that a large one is a hard maximum.
     """
 
     clock_hz: int
+    tensor_clock_hz: int
+    clock_droop: float
     tensor_flops_per_clock_sm: int
     fp32_flops_per_clock_sm: int
     l2_capacity_bytes: int
     l2_bytes_per_s: int
+    l2_link_bytes_per_s: int
     hbm_bytes_per_s: int
     sm_l2_bytes_per_clock: float
+    sm_store_bytes_per_clock: float
+    contention_sharpness: float
     tensor_efficiency: float
     lone_block_share: float
     sustained_share: float
@@ -72,9 +82,11 @@ class Block:
 
     ``prologue_ps`` runs from the block's start to its first load, ``load_ps`` is one load round trip,
     ``epilogue_ps`` the fixed part after the main loop. ``ticket_ps`` is an atomic ticket with its barrier.
+    ``step_clocks`` is what a k step takes beyond its products: waiting at the stage's barrier and letting go of it.
     """
 
     prologue_ps: int
+    step_clocks: float
     epilogue_ps: int
     ticket_ps: int
     load_ps: int
@@ -107,10 +119,15 @@ class Launch:
     the host call to the kernel's start on an idle device. ``enqueue_ps``: host time of one launch.
     ``event_ps``: event record to kernel start on another stream. ``wait_kernel_ps``, ``wait_value_ps``: what
     a wait-kernel or a stream wait-value puts between its release and the consumer's first block.
-    ``event_host_ps``: host time of one event record or wait.
+    ``event_host_ps``: host time of one event record or wait. ``graph_gap_ps`` is the gap between nodes of a linear CUDA
+    graph. Under programmatic dependent launch (PDL) ``early_ps`` runs from the last trigger of the kernel ahead to the
+    first block, and ``early_wait_ps`` from that kernel's end to the moment past ``griddepcontrol.wait``.
     """
 
     gap_ps: int
+    graph_gap_ps: int
+    early_ps: int
+    early_wait_ps: int
     latency_ps: int
     enqueue_ps: int
     event_ps: int
@@ -123,12 +140,14 @@ class Launch:
 class Dispatch:
     """How blocks reach SMs.
 
-    ``block_ps`` is the spacing between placements. ``placement`` is "order" (one block on each SM with room in
+    ``block_ps`` is the spacing between placements, ``refill_ps`` the time from a block's end to the start of the next
+    one in its slot. ``placement`` is "order" (one block on each SM with room in
     ``sm_order``, round after round) or "most-room" (the SM that can hold most further blocks, ties by ``sm_order``).
     ``sm_order`` is a permutation of range(sms).
     """
 
     block_ps: int
+    refill_ps: int
     placement: Placement
     sm_order: tuple[int, ...]
 

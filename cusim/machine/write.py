@@ -14,7 +14,7 @@ _IDS_A_LINE = 20
 
 
 def machine_to_toml(machine: Machine) -> str:
-    """The machine as TOML text (``cusim.machine/1``), a table for each section and a line for each number."""
+    """The machine as TOML text (``cusim.machine/2``), a table for each section and a line for each number."""
     texts = {"schema": SCHEMA, "name": machine.name, "gpu": machine.gpu, "arch": machine.arch, "state": machine.state}
     lines = [_HEAD, "", *(f"{key} = {_text(value)}" for key, value in texts.items())]
     lines += [f"overrides = [{', '.join(map(_text, machine.overrides))}]"] if machine.overrides else []

@@ -130,7 +130,7 @@ def test_a_program_file_keeps_its_own_sizes(call: Call, pair: str) -> None:
     ("text", "said"),
     [
         ("x = [", "is no TOML"),
-        ('schema = "cusim.machine/1"\n', "schema"),
+        ('schema = "cusim.machine/2"\n', "schema"),
         ('schema = "cusim.program/1"\n', "[[kernel]]"),
         ('schema = "cusim.program/1"\n[[kernel]]\nname = "a"\ngem = {}\n', "did you mean gemm?"),
         ('schema = "cusim.program/1"\n[[kernel]]\nname = "a"\ngemm = { m = nan, n = 1, k = 1 }\n', "m = nan"),

@@ -43,7 +43,10 @@ def test_values_are_plain_numbers_in_internal_units(name: str) -> None:
         part = getattr(machine, section)
         for leaf in leaves(section):
             kinds = {"placement": str, "sm_order": tuple}
-            floats = ("sm_l2_bytes_per_clock", "tensor_efficiency", "lone_block_share", "sustained_share")
+            floats = (
+                "sm_l2_bytes_per_clock", "sm_store_bytes_per_clock", "tensor_efficiency", "lone_block_share",
+                "sustained_share", "clock_droop", "contention_sharpness", "step_clocks",
+            )  # fmt: skip
             assert type(getattr(part, leaf)) is kinds.get(leaf, float if leaf in floats else int), leaf
 
 
@@ -114,7 +117,7 @@ def test_json_keeps_what_if_settings_and_errors() -> None:
 
 def test_the_json_leaf_is_as_promised() -> None:
     document = load_machine("v100").to_json()
-    assert document["schema"] == "cusim.machine/1"
+    assert document["schema"] == "cusim.machine/2"
     assert set(document["limits"]["sms"]) == {"value", "unit", "source", "stderr", "status", "record"}
     assert document["limits"]["smem_per_sm_bytes"]["value"] == 96
     assert document["limits"]["smem_per_sm_bytes"]["unit"] == "KiB"

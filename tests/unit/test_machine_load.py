@@ -100,7 +100,7 @@ def test_all_mistakes_are_told_at_once() -> None:
 
 @pytest.mark.parametrize("schema", ["cusim.machine/9", "cusim.program/1", 1])
 def test_a_file_of_another_schema_is_one_mistake(schema: object) -> None:
-    assert problems({"schema": schema, "kernel": [{"name": "up"}]}) == {"schema": 'must be "cusim.machine/1"'}
+    assert problems({"schema": schema, "kernel": [{"name": "up"}]}) == {"schema": 'must be "cusim.machine/2"'}
 
 
 @pytest.mark.parametrize("name", machine_names())

@@ -110,7 +110,7 @@ def _changed(path: tuple[Any, ...], value: object) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("path", "value", "key", "why"),
     [
-        (("schema",), "cusim.machine/1", "schema", "allowed"),
+        (("schema",), "cusim.machine/2", "schema", "allowed"),
         (("schema",), None, "schema", "missing"),
         (("extra",), 1, "extra", "unknown key"),
         (("seed",), True, "seed", "not a boolean"),

@@ -136,7 +136,7 @@ measured_on = "h200"
     [
         ("", "schema", "missing"),
         ("", "kernel", "missing"),
-        ('schema = "cusim.machine/1"\nsms = 3', "schema", "allowed"),
+        ('schema = "cusim.machine/2"\nsms = 3', "schema", "allowed"),
         ("schema = 1", "schema", "allowed"),
         ('schema = "cusim.program/1"\nkernel = []', "kernel", "at least one"),
         ('schema = "cusim.program/1"\n[kernel]\nname = "a"', "kernel", "headed [[kernel]]"),
