@@ -1,5 +1,6 @@
 """The machine room: what a GPU and its host are, presets, what-if settings, occupancy."""
 
+from cusim.machine.calibration import Calibration, Used, file_digest
 from cusim.machine.load import load_machine, machine_from_toml, machine_names
 from cusim.machine.machine import SCHEMA, Machine, leaf_paths, leaves
 from cusim.machine.occupancy import Occupancy, occupancy, resource_share, why_no_block
@@ -12,6 +13,7 @@ __all__ = [
     "SCHEMA",
     "SECTIONS",
     "Block",
+    "Calibration",
     "Dispatch",
     "Launch",
     "Limits",
@@ -20,6 +22,8 @@ __all__ = [
     "Quantity",
     "Rates",
     "Sync",
+    "Used",
+    "file_digest",
     "leaf_paths",
     "leaves",
     "load_machine",

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from cusim.machine.calibration import Calibration
 from cusim.machine.quantity import Quantity
 from cusim.machine.sections import SECTIONS, Block, Dispatch, Launch, Limits, Rates, Sync
 
@@ -23,7 +24,8 @@ class Machine:
 
     *band_pct* is the error band, in percent of a predicted time, that recommendations obey. *provenance*
     maps "section.leaf" (and "band_pct") to the Quantity behind each number; *overrides* lists the what-if
-    settings in force, *base* is the machine without them (None where there are none).
+    settings in force, *base* is the machine without them (None where there are none). *calibration* lists the
+    recordings that fixed its numbers, None for a preset.
     """
 
     name: str
@@ -40,10 +42,11 @@ class Machine:
     provenance: Mapping[str, Quantity] = field(hash=False, repr=False)
     overrides: tuple[str, ...] = ()
     base: Machine | None = field(default=None, hash=False, repr=False, compare=False)
+    calibration: Calibration | None = None
 
     @property
     def digest(self) -> str:
-        """Twelve hex digits that change with any value; the name, sources and errors don't count."""
+        """Twelve hex digits that change with any value; the name, sources, errors and calibration don't count."""
         values = {"gpu": self.gpu, "arch": self.arch, "band_pct": self.band_pct, **self.values()}
         text = json.dumps(values, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()[:12]
@@ -56,6 +59,8 @@ class Machine:
         """The machine as JSON (cusim.machine/2): value, unit, source, stderr, status, record of each leaf."""
         document: dict[str, Any] = {"schema": SCHEMA, "name": self.name, "gpu": self.gpu, "arch": self.arch}
         document |= {"state": self.state, "digest": self.digest, "overrides": list(self.overrides)}
+        if self.calibration is not None:
+            document["calibration"] = self.calibration.to_json()
         document["band_pct"] = _leaf_json(self.provenance["band_pct"])
         for section in SECTIONS:
             document[section] = {leaf: _leaf_json(self.provenance[f"{section}.{leaf}"]) for leaf in leaves(section)}

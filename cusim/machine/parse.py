@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from cusim.errors import Problems, did_you_mean
+from cusim.machine.calibration import calibration_from
 from cusim.machine.check import check_values
 from cusim.machine.machine import SCHEMA, STATES, Machine, State, leaves
 from cusim.machine.quantity import (
@@ -23,7 +24,7 @@ from cusim.machine.quantity import (
 from cusim.machine.sections import PLACEMENTS, SECTIONS
 
 _TEXTS = ("name", "gpu", "arch")
-_OPTIONAL = ("digest", "overrides")
+_OPTIONAL = ("digest", "overrides", "calibration")
 _TOP = ("schema", *_TEXTS, "state", "band_pct", *_OPTIONAL, *SECTIONS)
 _LEAF_NEEDED = ("value", "unit", "source", "status")
 _LEAF_ALLOWED = (*_LEAF_NEEDED, "stderr", "record")
@@ -43,6 +44,7 @@ def machine_from_json(document: Mapping[str, Any], source: str = "machine JSON")
     band = reader.leaf("band_pct", "band_pct", document.get("band_pct"))
     values = {section: reader.section(section, document.get(section)) for section in SECTIONS}
     overrides = _overrides(problems, document.get("overrides", []))
+    calibration = calibration_from(document.get("calibration"), problems)
     if not problems.found:
         reader.resolve_order(values)
         check_values(problems, values)
@@ -55,6 +57,7 @@ def machine_from_json(document: Mapping[str, Any], source: str = "machine JSON")
         band_pct=band,
         provenance=reader.provenance,
         overrides=overrides,
+        calibration=calibration,
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
+from cusim.machine.calibration import Calibration
 from cusim.machine.machine import SCHEMA, Machine, leaves
 from cusim.machine.quantity import Quantity, Value
 from cusim.machine.sections import SECTIONS
@@ -19,10 +20,19 @@ def machine_to_toml(machine: Machine) -> str:
     lines = [_HEAD, "", *(f"{key} = {_text(value)}" for key, value in texts.items())]
     lines += [f"overrides = [{', '.join(map(_text, machine.overrides))}]"] if machine.overrides else []
     lines.append(_leaf("band_pct", machine.provenance["band_pct"]))
+    lines += [] if machine.calibration is None else _calibration(machine.calibration)
     for section in SECTIONS:
         lines += ["", f"[{section}]"]
         lines += [_leaf(leaf, machine.provenance[f"{section}.{leaf}"]) for leaf in leaves(section)]
     return "\n".join(lines) + "\n"
+
+
+def _calibration(calibration: Calibration) -> list[str]:
+    lines = ["", "[calibration]", f"date = {_text(calibration.date)}"]
+    for used in calibration.to_json()["recordings"]:
+        lines += ["", "[[calibration.recordings]]"]
+        lines += [f"{name} = {_plain(value)}" for name, value in used.items()]
+    return lines
 
 
 def _leaf(name: str, quantity: Quantity) -> str:
@@ -41,6 +51,12 @@ def _value(value: Value) -> str:
     if isinstance(value, str):
         return _text(value)
     return _ids(value) if isinstance(value, tuple) else repr(value)
+
+
+def _plain(value: str | int | list[str]) -> str:
+    if isinstance(value, list):
+        return f"[{', '.join(map(_text, value))}]"
+    return _text(value) if isinstance(value, str) else str(value)
 
 
 def _ids(ids: Sequence[int]) -> str:
