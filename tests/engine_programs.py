@@ -29,11 +29,19 @@ from cusim.trace.trace import Trace
 TIMES = {
     "block": ("prologue", "epilogue", "ticket", "load"),
     "sync": ("post", "post_store", "visible", "visible_store", "poll", "satisfied", "same_address"),
-    "launch": ("gap", "latency", "enqueue", "event", "wait_kernel", "wait_value", "event_host"),
-    "dispatch": ("block",),
+    "launch": (
+        "gap", "latency", "enqueue", "event", "wait_kernel", "wait_value", "event_host", "graph_gap", "early",
+        "early_wait",
+    ),
+    "dispatch": ("block", "refill"),
 }
 FREE = (
     "rates.sm_l2_bytes_per_clock=4096B/clock",
+    "rates.sm_store_bytes_per_clock=4096B/clock",
+    "rates.l2_link_bytes_per_s=10000TB/s",
+    "rates.contention_sharpness=1000",
+    "rates.clock_droop=0",
+    "block.step_clocks=0clock",
     *(f"{section}.{name}_ps=0ps" for section, names in TIMES.items() for name in names),
     "rates.sustained_share=1",
 )

@@ -102,6 +102,7 @@ def _with_step(cost: BlockCost, step: int, machine: Machine, resident: int) -> B
         activity=round(cost.activity * min(1.0, slower)),
         l2_bytes_per_s=min(round(cost.l2_bytes_per_s * slower), machine.rates.l2_bytes_per_s // resident),
         hbm_bytes_per_s=min(round(cost.hbm_bytes_per_s * slower), machine.rates.hbm_bytes_per_s // resident),
+        link_bytes_per_s=min(round(cost.link_bytes_per_s * slower), machine.rates.l2_link_bytes_per_s // resident),
     )
 
 

@@ -176,7 +176,7 @@ class Blocks:
         """Work that a block is spared because its independent operand was loaded while it stood still (flag R). Loads
         are what it waits for later only as far as memory slows it.
         """
-        return min(stood_ps, int(run.overheads.preload_ps * (1.0 - self.shared.factor)))
+        return min(stood_ps, int(run.overheads.preload_ps * self.shared.memory))
 
     def _end(self, lane: Lane) -> None:
         """The block's work is done: post, leave the slot, let the dispatcher have it."""
@@ -263,7 +263,7 @@ class Blocks:
         """
         load = sm.load
         rate = FULL_PIPE / load if load > FULL_PIPE else 1.0
-        draw = (int(sm.l2 * rate), int(sm.hbm * rate))
+        draw = (int(load * rate), int(sm.l2 * rate), int(sm.hbm * rate), int(sm.link * rate))
         self.shared.replace(sm.draw, draw)
         sm.draw = draw
         if rate != sm.rate:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from cusim.engine.reuse import hbm_share
+from cusim.engine.reuse import hbm_share, link_share
 from cusim.machine.machine import Machine
 from cusim.machine.occupancy import block_warps
 from cusim.program.expr import IntArray
@@ -26,8 +26,9 @@ LONE_WARPS = 8
 @dataclass(frozen=True, slots=True)
 class BlockCost:
     """The parts of a block's work in ps, its load on the tensor pipe (of :data:`FULL_PIPE`), and the bytes a second
-    that it draws from L2 and from HBM while it runs at full speed. *activity* is its load as a part of what as many
-    such blocks as an SM holds keep busy: what counts against the power budget.
+    that it draws from L2, from HBM and across the link between the halves of L2 while it runs at full speed.
+    *activity* is its load as a part of what as many such blocks as an SM holds keep busy: what counts against the
+    power budget.
     """
 
     prologue_ps: int
@@ -37,6 +38,7 @@ class BlockCost:
     l2_bytes_per_s: int
     hbm_bytes_per_s: int
     activity: int = 0
+    link_bytes_per_s: int = 0
 
 
 def block_cost(kernel: Kernel, machine: Machine, table: IntArray, blocks_per_sm: int) -> BlockCost:
@@ -63,12 +65,14 @@ def _gemm(kernel: Kernel, gemm: Gemm, machine: Machine, table: IntArray, blocks_
     if gemm.prologue != "none":
         core_ps = ACTIVATION_FLOPS * tile_m * tile_k / _core_flops_per_ps(machine)
     compute_ps = flops / (saturated * lone_share(kernel, machine)) * 1e12 + core_ps
+    compute_ps += machine.block.step_clocks / rates.tensor_clock_hz * 1e12
     step_ps = max(1, round(max(compute_ps, step_bytes / _port_bytes_per_ps(machine))))
     slots = blocks_per_sm * machine.limits.sms
     share = hbm_share(kernel, gemm, table, slots, rates.l2_capacity_bytes, elem)
-    tail = tile_m * tile_n * elem / _port_bytes_per_ps(machine)
-    if gemm.epilogue != "none":
-        tail += ACTIVATION_FLOPS * tile_m * tile_n / _core_flops_per_ps(machine)
+    crossing = link_share(kernel, gemm, table, slots)
+    # A slice hands its sums in; whoever is last to arrive writes the tile (:func:`finish_ps`).
+    partial = kernel.grid[2] > 1 and kernel.reduce == "last_arriver"
+    tail = partials_ps(kernel, machine) if partial else finish_ps(kernel, machine)
     draw = step_bytes / step_ps * 1e12
     pipe_load = min(FULL_PIPE, round(FULL_PIPE * (flops / saturated * 1e12) / step_ps))
     most = min(1.0, lone_share(kernel, machine) * blocks_per_sm)
@@ -80,6 +84,7 @@ def _gemm(kernel: Kernel, gemm: Gemm, machine: Machine, table: IntArray, blocks_
         l2_bytes_per_s=round(draw),
         hbm_bytes_per_s=round(draw * share),
         activity=min(FULL_PIPE, round(pipe_load / most)),
+        link_bytes_per_s=round(draw * crossing),
     )
 
 
@@ -100,7 +105,7 @@ def pipe_flops_per_s(machine: Machine, dtype: str) -> float:
     per_clock: float = rates.tensor_flops_per_clock_sm
     if dtype == "fp32":
         per_clock = per_clock / 2 if has_bf16_and_tf32(machine) else rates.fp32_flops_per_clock_sm
-    return per_clock * rates.clock_hz * rates.tensor_efficiency
+    return per_clock * rates.tensor_clock_hz * rates.tensor_efficiency
 
 
 def has_bf16_and_tf32(machine: Machine) -> bool:
@@ -116,6 +121,25 @@ def lone_share(kernel: Kernel, machine: Machine) -> float:
 
 def _prologue(machine: Machine) -> int:
     return machine.block.prologue_ps + machine.block.load_ps
+
+
+def finish_ps(kernel: Kernel, machine: Machine) -> float:
+    """Time in which a block applies a GEMM's epilogue to its tile and stores it."""
+    gemm = kernel.gemm
+    if gemm is None:
+        return 0.0
+    elements = kernel.tile[0] * kernel.tile[1]
+    stored = _store_ps(elements * DTYPE_BYTES[gemm.dtype], machine)
+    return stored + (ACTIVATION_FLOPS * elements / _core_flops_per_ps(machine) if gemm.epilogue != "none" else 0.0)
+
+
+def partials_ps(kernel: Kernel, machine: Machine) -> float:
+    """Time in which a split-K block stores the partial sums of its tile, in fp32."""
+    return _store_ps(kernel.tile[0] * kernel.tile[1] * DTYPE_BYTES["fp32"], machine)
+
+
+def _store_ps(bytes_: int, machine: Machine) -> float:
+    return bytes_ / (machine.rates.sm_store_bytes_per_clock * machine.rates.clock_hz) * 1e12
 
 
 def _port_bytes_per_ps(machine: Machine) -> float:

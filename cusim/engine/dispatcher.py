@@ -49,6 +49,7 @@ class Dispatcher:
         self._order = [sms[index] for index in machine.dispatch.sm_order]
         self._most_room = machine.dispatch.placement == "most-room"
         self._spacing = machine.dispatch.block_ps
+        self._refill = machine.dispatch.refill_ps
         self._most_grids = machine.limits.resident_grids
         self._rule = rule
         self._random = random.Random(seed)
@@ -84,8 +85,11 @@ class Dispatcher:
         return None
 
     def claim(self, grid: Grid) -> int:
-        """Counts one block as placed and returns when it starts; the next kernel follows once this was the last."""
-        now = self._env.now
+        """Counts one block as placed, in a slot just left, and returns when it starts."""
+        return self._claim(grid, self._env.now + self._refill)
+
+    def _claim(self, grid: Grid, now: int) -> int:
+        """Counts one block as placed at *now* or later; the next kernel follows once this was the last."""
         at = self._free_at if self._free_at > now else now
         self._free_at = at + self._spacing
         grid.to_place -= 1
@@ -109,7 +113,7 @@ class Dispatcher:
         while self._queue:
             grid = self._queue[0][2]
             while grid.to_place and sm.fits(grid.demand):
-                self._launch(sm.take(grid.demand), grid)
+                self._start(sm.take(grid.demand), grid, self.claim(grid))
             if grid.to_place:
                 return
             self._drop(grid)
@@ -163,7 +167,7 @@ class Dispatcher:
             heapreplace(heap, (room + 1, rank, sm))
 
     def _launch(self, lane: Lane, grid: Grid) -> None:
-        self._start(lane, grid, self.claim(grid))
+        self._start(lane, grid, self._claim(grid, self._env.now))
 
     def _all_placed(self, grid: Grid, at: int) -> None:
         """The last block of a kernel starts at *at*; the kernel behind it in the queue is next."""

@@ -8,25 +8,25 @@ from cusim.engine.run import KernelRun, Load
 from cusim.engine.waits import NO_WAITS, WaitList
 
 #: The load of a lane in which no block works.
-NO_LOAD: Load = (0, 0, 0)
+NO_LOAD: Load = (0, 0, 0, 0)
 
 
 class Sm:
     """A streaming multiprocessor: the resources left, its lanes, and what its working blocks ask for together.
 
-    *load* is in parts of a full tensor pipe, *l2* and *hbm* in bytes a second, each at the speed of a block alone.
-    *rate* is the speed of each working block, 1 while the pipe is not oversubscribed; *draw* is what the SM then takes
-    of the memory that all SMs share (L2, HBM).
+    *load* is in parts of a full tensor pipe, *l2*, *hbm* and *link* in bytes a second, each at the speed of a block
+    alone. *rate* is the speed of each working block, 1 while the pipe is not oversubscribed; *draw* is what the SM then
+    takes of what all SMs share (busy pipe, L2, HBM, link).
     """
 
-    __slots__ = ("draw", "free_lanes", "hbm", "index", "l2", "lanes", "load", "rate", "room")
+    __slots__ = ("draw", "free_lanes", "hbm", "index", "l2", "lanes", "link", "load", "rate", "room")
 
     def __init__(self, index: int, room: tuple[int, ...]) -> None:
         self.index = index
         self.room = list(room)
         self.load = 0
-        self.l2 = self.hbm = 0
-        self.draw = (0, 0)
+        self.l2 = self.hbm = self.link = 0
+        self.draw = (0, 0, 0, 0)
         self.rate = 1.0
         self.lanes: list[Lane] = []
         self.free_lanes: list[int] = []
@@ -36,12 +36,14 @@ class Sm:
         self.load += load[0]
         self.l2 += load[1]
         self.hbm += load[2]
+        self.link += load[3]
 
     def remove(self, load: Load) -> None:
         """A block ceases to work."""
         self.load -= load[0]
         self.l2 -= load[1]
         self.hbm -= load[2]
+        self.link -= load[3]
 
     def fits(self, demand: tuple[int, ...]) -> bool:
         """True when a block of these resources can be placed now."""

@@ -43,4 +43,5 @@ def _at(cost: BlockCost, clock: float) -> BlockCost:
         tail_ps=round(cost.tail_ps / clock),
         l2_bytes_per_s=round(cost.l2_bytes_per_s * clock),
         hbm_bytes_per_s=round(cost.hbm_bytes_per_s * clock),
+        link_bytes_per_s=round(cost.link_bytes_per_s * clock),
     )

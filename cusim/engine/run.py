@@ -19,8 +19,8 @@ from cusim.program.kernel import Kernel
 #: Semaphore and increment of each output tile, by r * C + c.
 TilePosts: TypeAlias = tuple[list[int], list[int]]
 
-#: Parts of a full tensor pipe, and bytes a second of L2 and of HBM, that a block asks for at full speed.
-Load: TypeAlias = tuple[int, int, int]
+#: Parts of a full tensor pipe, and bytes a second of L2, HBM and the link, that a block asks for at full speed.
+Load: TypeAlias = tuple[int, int, int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,16 +127,16 @@ class KernelRun:
         return waits
 
     def load_of(self, work_ps: int) -> Load:
-        """What a block of *work_ps* asks for: (pipe, L2, HBM). Blocks are in different phases at any time, so it is the
+        """What a block of *work_ps* asks for: (pipe, L2, HBM, link). Blocks are in different phases at any time, so it is the
         mean over the block that counts, its fixed times and satisfied waits included.
         """
         load = self._loads.get(work_ps)
         if load is None:
             cost = self.cost
             looped = self.kernel.slice_steps * cost.step_ps / max(work_ps, 1)
-            asked = (cost.pipe_load, cost.l2_bytes_per_s, cost.hbm_bytes_per_s)
-            pipe, l2, hbm = (round(part * min(looped, 1.0)) for part in asked)
-            load = self._loads[work_ps] = (pipe, l2, hbm)
+            asked = (cost.pipe_load, cost.l2_bytes_per_s, cost.hbm_bytes_per_s, cost.link_bytes_per_s)
+            pipe, l2, hbm, link = (round(part * min(looped, 1.0)) for part in asked)
+            load = self._loads[work_ps] = (pipe, l2, hbm, link)
         return load
 
     def loops(self) -> bool:

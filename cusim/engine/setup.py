@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from cusim.engine.clock import Clock
-from cusim.engine.cost import BlockCost, block_cost, has_bf16_and_tf32
+from cusim.engine.cost import BlockCost, block_cost, finish_ps, has_bf16_and_tf32
 from cusim.engine.run import KernelRun, Outgoing, Overheads, posts_by_tile, semaphore_totals
 from cusim.engine.semaphore import Semaphores
 from cusim.engine.waits import Incoming
@@ -164,11 +164,12 @@ def _independent_share(kernel: Kernel) -> float:
 
 
 def _reduce_ps(kernel: Kernel, machine: Machine) -> int:
-    """Time in which the last slice to arrive reads and adds the partial sums of the others (fp32)."""
+    """Time in which the last slice to arrive reads and adds the partial sums of all (fp32), and writes the tile."""
     gemm = kernel.gemm
     if gemm is None or kernel.reduce != "last_arriver":
         return 0
-    return machine.block.load_ps + _port_ps(kernel, machine, (kernel.grid[2] - 1) * DTYPE_BYTES["fp32"])
+    read = _port_ps(kernel, machine, kernel.grid[2] * DTYPE_BYTES["fp32"])
+    return machine.block.load_ps + read + round(finish_ps(kernel, machine))
 
 
 def _port_ps(kernel: Kernel, machine: Machine, elem_bytes: int) -> int:

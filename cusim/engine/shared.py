@@ -1,33 +1,45 @@
-"""The memory that all SMs share, L2 and HBM: one speed for all working blocks, constant between updates.
+"""What all SMs share: the clock, L2 with the link between its halves, and HBM. One speed for all working blocks.
 
-The factor is 1 until the blocks at work draw more than either delivers. It is updated when the draw has
-changed by more than a quantum, a short settling time after the change, so that a wave of starts costs one update
-(design §6.4).
+A block's work is stated at full speed: at the clock of few busy tensor cores, with the memory to itself. Together they
+slow down. The clock falls with the tensor work that is done at once (the voltage gives way within microseconds; power
+budgets over milliseconds are another matter, :mod:`cusim.engine.power`), and memory takes its own time whatever the
+clock. The limits meet softly, as a norm of the times that each alone would take. The speed is constant between updates:
+it is found anew when it is off by more than a quantum, a short settling time after the change, so that a wave of starts
+costs one update (design §6.4).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias
 
 from cusim.engine.clock import Clock
+from cusim.engine.cost import FULL_PIPE
 from cusim.machine.machine import Machine
 
 #: Relative change of the factor below which blocks are not re-timed; tests hold the totals of this default
 #: against the exact form (quantum 0, no settling).
 QUANTUM = 0.02
 SETTLE_PS = 200_000
+#: Rounds in which clock and time are brought to agree; each cuts the error to about a fifth.
+_ROUNDS = 4
+#: The order of a norm that stands for a hard maximum.
+HARD = 1000
+
+#: Parts of a full pipe, and bytes a second of L2, HBM and the link, that blocks ask for at full speed.
+Draw: TypeAlias = tuple[int, int, int, int]
 
 
 class Shared:
     """Draw and speed. *retime* is called with no arguments after the factor has changed.
 
-    ``l2`` and ``hbm`` (bytes a second) are what all SMs draw at full speed.
+    ``drawn`` is what all SMs ask for at full speed, ``factor`` the speed that they get, ``memory`` the part of their
+    time that memory adds to what the clock leaves.
     """
 
     __slots__ = (
-        "_clock", "_hbm", "_l2", "_pending", "_quantum", "_retime", "_settle",
-        "factor", "hbm", "l2",
+        "_clock", "_droop", "_full", "_pending", "_quantum", "_rates", "_retime", "_settle", "_sharpness",
+        "drawn", "factor", "memory",
     )  # fmt: skip
 
     def __init__(
@@ -38,20 +50,27 @@ class Shared:
         quantum: float = QUANTUM,
         settle_ps: int = SETTLE_PS,
     ) -> None:
+        rates = machine.rates
         self._clock = clock
-        self._l2 = machine.rates.l2_bytes_per_s
-        self._hbm = machine.rates.hbm_bytes_per_s
+        self._rates = (rates.l2_bytes_per_s, rates.hbm_bytes_per_s, rates.l2_link_bytes_per_s)
+        self._droop = rates.clock_droop
+        self._sharpness = rates.contention_sharpness
+        self._full = machine.limits.sms * FULL_PIPE
         self._retime = retime
         self._quantum = quantum
         self._settle = settle_ps
         self._pending = False
-        self.l2 = self.hbm = 0
+        self.drawn: Draw = (0, 0, 0, 0)
         self.factor = 1.0
+        self.memory = 0.0
 
-    def replace(self, before: tuple[int, int], now: tuple[int, int]) -> None:
-        """An SM draws *now* where it drew *before*: (L2, HBM)."""
-        self.l2 += now[0] - before[0]
-        self.hbm += now[1] - before[1]
+    def replace(self, before: Draw, now: Draw) -> None:
+        """An SM draws *now* where it drew *before*."""
+        all_ = self.drawn
+        self.drawn = (
+            all_[0] + now[0] - before[0], all_[1] + now[1] - before[1],
+            all_[2] + now[2] - before[2], all_[3] + now[3] - before[3],
+        )  # fmt: skip
 
     def consider(self) -> None:
         """Schedules an update if the factor is off by a quantum."""
@@ -59,15 +78,29 @@ class Shared:
             self._pending = True
             self._clock.timeout(self._settle).callbacks.append(self._update)
 
-    def _wanted(self) -> float:
-        worst = max(self.l2 / self._l2, self.hbm / self._hbm)
-        return 1.0 / worst if worst > 1.0 else 1.0
+    def _wanted(self) -> tuple[float, float]:
+        """The speed for what is drawn now, and the part of the time that memory adds."""
+        busy = self.drawn[0] / self._full
+        asked = [draw / rate for draw, rate in zip(self.drawn[1:], self._rates, strict=True)]
+        slow = max(1.0, *asked)
+        for _ in range(_ROUNDS if self._droop and busy else 1):
+            clock = 1.0 - self._droop * (busy / slow) ** 2
+            slow = norm((1.0 / clock, *asked), self._sharpness)
+        return 1.0 / slow, 1.0 - 1.0 / (clock * slow)
 
     def _is_off(self) -> bool:
-        return abs(self._wanted() - self.factor) > self._quantum * self.factor
+        return abs(self._wanted()[0] - self.factor) > self._quantum * self.factor
 
     def _update(self, event: Any) -> None:
         self._pending = False
         if self._is_off():
-            self.factor = self._wanted()
+            self.factor, self.memory = self._wanted()
             self._retime()
+
+
+def norm(times: tuple[float, ...], sharpness: float) -> float:
+    """The norm of that order: at least the longest of *times*, and that alone from :data:`HARD` on."""
+    longest = max(times)
+    if sharpness >= HARD:
+        return longest
+    return longest * float(sum((time / longest) ** sharpness for time in times) ** (1.0 / sharpness))

@@ -88,8 +88,14 @@ def _without_power_limit(machine: Machine, plan: Plan) -> tuple[Machine, Plan]:
 
 
 def _without_contention(machine: Machine, plan: Plan) -> tuple[Machine, Plan]:
-    rates = replace(machine.rates, l2_bytes_per_s=_UNLIMITED, hbm_bytes_per_s=_UNLIMITED)
+    rates = replace(
+        machine.rates, l2_bytes_per_s=_UNLIMITED, l2_link_bytes_per_s=_UNLIMITED, hbm_bytes_per_s=_UNLIMITED
+    )
     return _changed(machine, rates=rates), plan
+
+
+def _without_droop(machine: Machine, plan: Plan) -> tuple[Machine, Plan]:
+    return _changed(machine, rates=replace(machine.rates, clock_droop=0.0)), plan
 
 
 def _without_semaphores(machine: Machine, plan: Plan) -> tuple[Machine, Plan]:
@@ -112,6 +118,7 @@ def _changed(machine: Machine, **parts: object) -> Machine:
 
 _CAUSES: tuple[tuple[str, Callable[[Machine, Plan], tuple[Machine, Plan]]], ...] = (
     ("power limit", _without_power_limit),
+    ("clock that falls with busy tensor cores", _without_droop),
     ("contention for L2 and HBM", _without_contention),
     ("semaphores: tickets, posts, satisfied waits", _without_semaphores),
     ("launches and placement", _without_launches),

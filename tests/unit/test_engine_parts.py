@@ -54,7 +54,7 @@ def test_a_step_of_swiglu_loads_both_halves_of_operand_a(prologue: str, halves: 
 
 
 def test_the_tail_of_a_gemm_stores_its_tile_and_applies_its_epilogue() -> None:
-    machine = tiny(4, *SLOW, "block.epilogue_ps=7ps")
+    machine = tiny(4, *SLOW, "sm_store_bytes_per_clock=1B/clock", "block.epilogue_ps=7ps")
     table = order_table(RowOrder(), (1, 1, 1))
     plain, gelu = (
         block_cost(gemm(16, 8, 4, (16, 8, 4), epilogue=epilogue), machine, table, 1).tail_ps
