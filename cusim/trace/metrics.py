@@ -98,7 +98,7 @@ def metrics(trace: Trace, shape: MachineShape) -> Metrics:
     start, end = int(spans[:, 0].min()), int(spans[:, 1].max())
     sm = trace.tiles["sm"]
     capacity = shape.sms * (end - start)
-    held = shares(sm, spans, *_slot_weights(trace, shape))
+    held = shares(sm, spans, *slot_weights(trace, shape))
     durations = np.maximum(spans[:, 1] - spans[:, 0], 1)
     still = held * np.minimum(trace.tiles["wait_total"] / durations, 1.0)
     resident_pct = min(100.0 * float(held.sum()) / capacity, 100.0)
@@ -143,12 +143,8 @@ def round_ends(trace: Trace, shape: MachineShape) -> tuple[int, ...]:
     check_shape(trace, shape)
     if not trace.blocks:
         return ()
-    spans = resident(trace)
-    kernel = trace.tiles["kernel"]
-    present = np.unique(kernel)
-    hulls = np.array([[spans[kernel == k, 0].min(), spans[kernel == k, 1].max()] for k in present], np.int64)
-    stretch = stretches(hulls)[np.searchsorted(present, kernel)]
-    weights, full = _slot_weights(trace, shape)
+    spans, stretch = resident(trace), stretch_of(trace)
+    weights, full = slot_weights(trace, shape)
     ends: list[int] = []
     for number in range(int(stretch.max()) + 1):
         rows = np.flatnonzero(stretch == number)
@@ -159,6 +155,14 @@ def round_ends(trace: Trace, shape: MachineShape) -> tuple[int, ...]:
         # A round is over when those before it are, however long one of their blocks waited.
         ends += itertools.accumulate(last, max)
     return tuple(ends)
+
+
+def stretch_of(trace: Trace) -> Column:
+    """For each block the number of its kernel's stretch, from 0: between two stretches lies a barrier."""
+    spans, kernel = resident(trace), trace.tiles["kernel"]
+    present = np.unique(kernel)
+    hulls = [(spans[kernel == k, 0].min(), spans[kernel == k, 1].max()) for k in present]
+    return stretches(np.array(hulls, np.int64).reshape(-1, 2))[np.searchsorted(present, kernel)]
 
 
 def check_shape(trace: Trace, shape: MachineShape, source: str = "machine shape") -> None:
@@ -185,7 +189,7 @@ def _by_kernel(trace: Trace, values: Mapping[str, int]) -> Column:
     return table[trace.tiles["kernel"]] if len(table) else np.empty(0, np.int64)
 
 
-def _slot_weights(trace: Trace, shape: MachineShape) -> tuple[Column, int]:
+def slot_weights(trace: Trace, shape: MachineShape) -> tuple[Column, int]:
     """What each block weighs of an SM, and what a whole SM weighs: integers, so that full is exactly full.
 
     Where so many sorts of blocks share an SM that this takes too large numbers, blocks weigh up to one more.
