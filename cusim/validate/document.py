@@ -59,7 +59,7 @@ def table_json(table: Table) -> dict[str, Any]:
         "summary": table.summary.to_json(),
         "above_bound": {"n": (found := table.reachable).n, **_rounded({"mape_pct": found.mape_pct})},
         "rivals": {name: summary.to_json() for name, summary in table.rivals.items()},
-        "best_fixed_policy": best_fixed([row.scored for row in table.rows]),
+        "best_fixed_policy": best_fixed([row.scored for row in table.rows]).policy,
         "by_policy": {policy: _rounded(asdict(found)) for policy, found in table.policies.items()},
         "aims": [aim.to_json(table.summary) for aim in aims_of(table.prediction, table.name)],
         "held_out": None if table.held_out is None else _rounded(asdict(table.held_out)),

@@ -6,15 +6,15 @@ Each shape is one choice between its policies. Like :mod:`cusim.validate.scores`
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
 
+from cusim.validate.regret import Choice, first_fastest, regret_of
 from cusim.validate.scores import Scored, decided, percentile, predicted_close
 
-Choice: TypeAlias = Callable[[Sequence[Scored]], Scored]
 #: Resamples of the bootstrap, and its seed: the interval is the same on every run.
 RESAMPLES, SEED = 2000, 0
 _LEVEL = 95.0
@@ -57,8 +57,9 @@ class Ranking:
     """The ranking score with its counts and bootstrap interval over groups of shapes, and the choices made.
 
     *empty_shapes* have no decided pair. *top1_pct* is how often the chosen policy is the fastest measured one,
-    *regret_pct* the mean of measured time of the chosen over measured time of the fastest, less one. Both are read in
-    the campaign that the predictions are compared with: there is no second one.
+    *regret_pct* the mean of measured time of the chosen over measured time of the fastest, less one: picked on one
+    occasion and read on another in *across_shapes* of the *choices* (shapes with more than one row), read where it was
+    picked elsewhere, as *pooled_regret_pct* is everywhere.
     """
 
     score: float | None
@@ -68,27 +69,32 @@ class Ranking:
     empty_shapes: int
     top1_pct: float | None
     regret_pct: float | None
+    pooled_regret_pct: float | None
+    choices: int
+    across_shapes: int
 
 
-def rank(rows: Iterable[Scored], choose: Choice | None = None) -> Ranking:
-    """Judges the order of the rows' predictions within each shape; *choose* replaces "the least predicted time"."""
+def rank(rows: Iterable[Scored], choose: Choice = first_fastest) -> Ranking:
+    """Judges the order of the rows' predictions within each shape, and what *choose* would run."""
     shapes = by_shape(rows)
     counts = {shape: pairs_of(members) for shape, members in shapes.items()}
     total = sum(counts.values(), Pairs())
     groups: dict[str, Pairs] = {}
     for shape, members in shapes.items():
         groups[members[0].group] = groups.get(members[0].group, Pairs()) + counts[shape]
-    choices = [(members, (choose or fastest_predicted)(members)) for members in shapes.values() if len(members) > 1]
-    timed = choose is not None or all(row.predicted_ps is not None for members in shapes.values() for row in members)
-    regrets = [regret(members, chosen) for members, chosen in choices] if timed else []
+    costs = [regret_of(members, choose) for members in shapes.values() if len(members) > 1]
+    regrets = [cost for cost in costs if cost is not None]
     return Ranking(
         score=total.score,
         interval=bootstrap(list(groups.values())),
         pairs=total,
         shapes=len(shapes),
         empty_shapes=sum(1 for pairs in counts.values() if not pairs.decided),
-        top1_pct=100.0 * sum(r == 0 for r in regrets) / len(regrets) if regrets else None,
-        regret_pct=sum(regrets) / len(regrets) if regrets else None,
+        top1_pct=_mean([100.0 * cost.top1 for cost in regrets]),
+        regret_pct=_mean([cost.pct for cost in regrets]),
+        pooled_regret_pct=_mean([cost.pooled_pct for cost in regrets]),
+        choices=len(regrets),
+        across_shapes=sum(cost.across_pct is not None for cost in regrets),
     )
 
 
@@ -115,25 +121,6 @@ def pairs_of(members: Sequence[Scored]) -> Pairs:
     return total
 
 
-def fastest_predicted(members: Sequence[Scored]) -> Scored:
-    """The row with the least predicted time; the first of those that are alike."""
-    return min(members, key=lambda row: row.predicted_ps if row.predicted_ps is not None else 2**63)
-
-
-def always(policy: str) -> Choice:
-    """A choice that looks at nothing: *policy* wherever a shape has it, else the shape's first."""
-
-    def choose(members: Sequence[Scored]) -> Scored:
-        return next((row for row in members if row.policy == policy), members[0])
-
-    return choose
-
-
-def regret(members: Sequence[Scored], chosen: Scored) -> float:
-    """Percent that the chosen row takes longer than the fastest of its shape, both measured."""
-    return 100.0 * (chosen.measured_ps / min(row.measured_ps for row in members) - 1.0)
-
-
 def bootstrap(groups: Sequence[Pairs]) -> tuple[float, float] | None:
     """The 95 % interval of the score when groups are drawn again with replacement; None below two groups."""
     if len(groups) < 2 or sum(groups, Pairs()).score is None:
@@ -145,3 +132,7 @@ def bootstrap(groups: Sequence[Pairs]) -> tuple[float, float] | None:
     scores = [float((c - d) / (c + d)) for c, d in ordered]
     tail = (100.0 - _LEVEL) / 2
     return percentile(scores, tail), percentile(scores, 100.0 - tail)
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return statistics.fmean(values) if values else None

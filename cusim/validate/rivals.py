@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from cusim.engine.setup import slots_of
 from cusim.machine.machine import Machine
 from cusim.program.kernel import DTYPE_BYTES
 from cusim.program.program import Program
 from cusim.validate.bound import work_conserving_ps
-from cusim.validate.ranking import Choice, always, by_shape, regret
+from cusim.validate.ranking import by_shape
+from cusim.validate.regret import Choice, always, regret_of
 from cusim.validate.scores import Scored
 from cusim.validate.summary import Summary, summarise
 
@@ -27,6 +29,13 @@ class Rated:
     stream_ps: int
 
 
+class Rule(NamedTuple):
+    """What can be chosen without looking at a shape."""
+
+    policy: str
+    order: str = ""
+
+
 Times = Callable[[Rated], int]
 
 
@@ -37,19 +46,27 @@ def rivals(rows: Sequence[Rated], machine: Machine, baseline: str) -> dict[str, 
         "no-gain": _timed(rows, lambda row: row.stream_ps, baseline),
         "always-row": _picking(scored, always("row"), baseline),
     }
-    found["best-fixed"] = _picking(scored, always(best_fixed(scored)), baseline)
+    found["best-fixed"] = _picking(scored, always(best_fixed(scored).policy), baseline)
     found["sum-of-kernels"] = _timed(rows, lambda row: kernel_sum_ps(row, machine), baseline)
-    found["ceil-wave"] = _timed(rows, lambda row: ceil_wave_ps(row, machine, baseline), baseline)
+    found["ceil-wave"] = _timed(rows, lambda row: ceil_wave_ps(row, machine, row.scored.policy != baseline), baseline)
     found["roofline"] = _timed(rows, lambda row: roofline_ps(row.program, machine), baseline, told=False)
     return found
 
 
-def best_fixed(rows: Iterable[Scored]) -> str:
-    """The policy with the least mean regret when it is always chosen: known only after measuring."""
-    shapes = [members for members in by_shape(rows).values() if len(members) > 1]
-    policies = list(dict.fromkeys(row.policy for members in shapes for row in members))
-    costs = {policy: sum(regret(members, always(policy)(members)) for members in shapes) for policy in policies}
-    return min(costs, key=costs.__getitem__)
+def best_fixed(rows: Iterable[Scored], policies: Iterable[str] = ()) -> Rule:
+    """The policy and order, of *policies* or of all, with the least mean regret when it is always chosen: known only
+    after measuring.
+    """
+    everything = list(rows)
+    shapes = [members for members in by_shape(everything).values() if len(members) > 1]
+    allowed = set(policies) or {row.policy for row in everything}
+    rules = dict.fromkeys(Rule(row.policy, row.order) for row in everything if row.policy in allowed)
+    return min(rules, key=lambda rule: sum(_cost(members, rule) for members in shapes))
+
+
+def _cost(members: Sequence[Scored], rule: Rule) -> float:
+    found = regret_of(members, always(rule.policy, rule.order))
+    return 0.0 if found is None else found.pct
 
 
 def kernel_sum_ps(row: Rated, machine: Machine) -> int:
@@ -57,11 +74,11 @@ def kernel_sum_ps(row: Rated, machine: Machine) -> int:
     return sum(row.alone_ps.values()) + len(row.alone_ps) * machine.launch.gap_ps
 
 
-def ceil_wave_ps(row: Rated, machine: Machine, baseline: str) -> int:
-    """Whole waves in stream order; with any semaphores one launch gap, and each kernel's time times waves over
-    ceil(waves), as in cuSync's Table IV.
+def ceil_wave_ps(row: Rated, machine: Machine, overlapped: bool) -> int:
+    """Whole waves in stream order; with any semaphores (*overlapped*) one launch gap, and each kernel's time times
+    waves over ceil(waves), as in cuSync's Table IV.
     """
-    if row.scored.policy == baseline:
+    if not overlapped:
         return kernel_sum_ps(row, machine)
     return work_conserving_ps(row.alone_ps, row.program, slots_of(row.program, machine)) + machine.launch.gap_ps
 

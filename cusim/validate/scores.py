@@ -6,8 +6,8 @@ Nothing here knows where times come from: a published set and recordings of one'
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 #: A difference counts as decided above this many pooled standard deviations.
 DECIDED = 2.0
@@ -22,7 +22,9 @@ class Scored:
     """One row: policy *policy* of *shape* (one choice to make) in *group* (shapes alike), times in ps.
 
     *noise_ps* is the standard deviation of *measured_ps*. *predicted_ps* is None for a rival that predicts no time.
-    *given* marks what the prediction was told: it counts in no error, but may be chosen.
+    *given* marks what the prediction was told: it counts in no error, but may be chosen. Rows of one policy may differ
+    in tile *order* and in *cut* (tile and split-K); a row is compared with the baseline of its own order and cut.
+    *occasions* holds the measured time of each occasion, where there were several.
     """
 
     shape: str
@@ -32,6 +34,14 @@ class Scored:
     noise_ps: int
     predicted_ps: int | None
     given: bool = False
+    order: str = ""
+    cut: str = ""
+    occasions: Mapping[str, int] = field(default_factory=dict, hash=False)
+
+    @property
+    def rule(self) -> str:
+        """Policy and order in words: what a rule that looks at nothing else can always choose."""
+        return f"{self.policy} {self.order}".rstrip()
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,16 +67,20 @@ class Errors:
     close: int
 
 
-def errors(rows: Iterable[Scored], baseline: str) -> Errors:
-    """Scores of the rows that are not given; *baseline* is the policy that speed-ups and signs are against."""
+def errors(rows: Iterable[Scored], baseline: str, beyond_pct: float = 0.0) -> Errors:
+    """Scores of the rows that are not given; *baseline* is the policy that speed-ups and signs are against.
+
+    Signs are asked of differences above twice the pooled noise and above *beyond_pct* of the baseline's time.
+    """
     everything = list(rows)
     judged = [row for row in everything if not row.given]
-    base = {row.shape: row for row in everything if row.policy == baseline}
+    base = {_like(row): row for row in everything if row.policy == baseline}
     signed = [found for row in judged if (found := error_pct(row)) is not None]
     sizes = [abs(found) for found in signed]
-    against = [(row, base[row.shape]) for row in judged if row.policy != baseline and row.shape in base]
+    against = [(row, base[_like(row)]) for row in judged if row.policy != baseline and _like(row) in base]
     points = [found for row, other in against if (found := speedup_error(row, other)) is not None]
-    sided = [sign_right(row, other) for row, other in against if decided(row, other)]
+    clear = [(row, other) for row, other in against if decided(row, other, beyond_pct)]
+    sided = [sign_right(row, other) for row, other in clear]
     known = [right for right in sided if right is not None]
     return Errors(
         n=len(judged),
@@ -79,8 +93,13 @@ def errors(rows: Iterable[Scored], baseline: str) -> Errors:
         speedup_err_mean_pts=_mean(points),
         sign_right_pct=_mean([100.0 * right for right in known]),
         decided=len(sided),
-        close=sum(decided(row, other) and predicted_close(row, other) for row, other in against),
+        close=sum(predicted_close(row, other) for row, other in clear),
     )
+
+
+def _like(row: Scored) -> tuple[str, str, str]:
+    """What a row shares with the one that it is compared with."""
+    return row.shape, row.order, row.cut
 
 
 def error_pct(row: Scored) -> float | None:
@@ -100,9 +119,10 @@ def pooled_ps(one: Scored, other: Scored) -> float:
     return float(((one.noise_ps**2 + other.noise_ps**2) / 2) ** 0.5)
 
 
-def decided(one: Scored, other: Scored) -> bool:
-    """True when the measured difference is above twice the pooled noise."""
-    return abs(one.measured_ps - other.measured_ps) > DECIDED * pooled_ps(one, other)
+def decided(one: Scored, other: Scored, beyond_pct: float = 0.0) -> bool:
+    """True when the measured difference is above twice the pooled noise, and above *beyond_pct* of *other*."""
+    least = max(DECIDED * pooled_ps(one, other), beyond_pct / 100.0 * other.measured_ps)
+    return abs(one.measured_ps - other.measured_ps) > least
 
 
 def predicted_close(one: Scored, other: Scored) -> bool:

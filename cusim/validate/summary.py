@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from cusim.validate.ranking import Choice, Ranking, rank
+from cusim.validate.ranking import Ranking, rank
+from cusim.validate.regret import Choice, first_fastest
 from cusim.validate.scores import Errors, Scored, errors
 
 #: Decimals of the figures in documents: what a reader can use, and what stays alike between platforms.
@@ -60,8 +61,8 @@ class Summary:
         return {**rounded, "rank_interval": interval, **counts}
 
 
-def summarise(rows: Sequence[Scored], baseline: str, choose: Choice | None = None) -> Summary:
-    """Judges *rows*; *choose* is for a rival that picks a policy without predicting times."""
+def summarise(rows: Sequence[Scored], baseline: str, choose: Choice = first_fastest) -> Summary:
+    """Judges *rows*; *choose* is what is run of a shape: the fastest predicted, or a rival's own pick."""
     return Summary(errors(rows, baseline), rank(rows, choose))
 
 
@@ -78,4 +79,4 @@ def by_policy(rows: Sequence[Scored], baseline: str) -> dict[str, Errors]:
 def _only_base(row: Scored, policy: str) -> Scored:
     if row.policy == policy:
         return row
-    return Scored(row.shape, row.group, row.policy, row.measured_ps, row.noise_ps, row.predicted_ps, given=True)
+    return replace(row, given=True)

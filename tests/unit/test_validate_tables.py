@@ -13,7 +13,7 @@ from cusim.validate.held_out import choose
 from cusim.validate.machines import judged_machine
 from cusim.validate.predict_rows import alone_ps, anchored_ps, cold_ps, kernel_times
 from cusim.validate.published import PublishedSet, load_published
-from cusim.validate.rivals import Rated, best_fixed, ceil_wave_ps, kernel_sum_ps, rivals, roofline_ps
+from cusim.validate.rivals import Rated, Rule, best_fixed, ceil_wave_ps, kernel_sum_ps, rivals, roofline_ps
 from cusim.validate.scores import Scored
 from cusim.validate.tables import tables_of
 
@@ -66,8 +66,8 @@ def test_rivals_by_hand() -> None:
     rated = Rated(Scored("a", "a", "row", 10, 1, None), program, {"up": 10_000, "down": 5_000}, 20_000)
     assert kernel_sum_ps(rated, machine) == 15_000 + 2 * gap
     streamed = replace(rated, scored=replace(rated.scored, policy="stream"))
-    assert ceil_wave_ps(streamed, machine, "stream") == 15_000 + 2 * gap
-    assert ceil_wave_ps(rated, machine, "stream") == 6_000 + 3_000 + gap
+    assert ceil_wave_ps(streamed, machine, overlapped=False) == 15_000 + 2 * gap
+    assert ceil_wave_ps(rated, machine, overlapped=True) == 6_000 + 3_000 + gap
     gemm = program.kernel("up").gemm
     assert isinstance(gemm, Gemm)
     flops_s = 2 * (2 * 512 * 6144 * 12288) / (1024 * 80 * 1.53e9)
@@ -82,7 +82,7 @@ def test_rivals_that_predict_no_time_have_choices_alone() -> None:
         for word, took in measured.items()
     ]
     found = rivals(rows, machine, "stream")
-    assert best_fixed([row.scored for row in rows]) == "tile"
+    assert best_fixed([row.scored for row in rows]) == Rule("tile")
     assert found["always-row"].errors.mape_pct is None
     assert found["always-row"].ranking.regret_pct == pytest.approx(12.5)
     assert found["best-fixed"].ranking.regret_pct == 0.0
