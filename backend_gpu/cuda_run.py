@@ -62,6 +62,10 @@ class CudaCommands:
     def issue(self, epoch: int) -> None:
         """Runs once; returns when everything is done, or has been made to end."""
         self._cupy.cuda.Device().synchronize()
+        self.issue_beside(epoch)
+
+    def issue_beside(self, epoch: int) -> None:
+        """The same while streams that are not of this run go on."""
         if self._head is not None:
             self._head(epoch)
         for call in self._calls:

@@ -106,6 +106,18 @@ MICRO cusim_micro_costs(u32* word, u64* out, u32 batches, u32 count, u32 what) {
     }
 }
 
+// One SM's timer and clock side by side, `count` times, a step apart.
+MICRO cusim_micro_clocks(u64* out, u32 count, u64 step_ns, u64 budget) {
+    const Patience patience(budget);
+    u64 next = now_ns();
+    for (u32 i = 0; i < count && patience.lasts(); i++, next += step_ns) {
+        while (now_ns() < next) {}
+        const u64 at = now_ns();
+        store_u64(out + 2 * i + 1, (u64)clock64());
+        store_u64(out + 2 * i, at);
+    }
+}
+
 // Copies `count` pieces of 16 bytes, `passes` times over, past L1. Blocks of COPY_THREADS.
 MICRO cusim_micro_copy(const uint4* from, uint4* to, u64 count, u32 passes) {
     const u64 step = (u64)block_count() * COPY_THREADS;

@@ -76,7 +76,7 @@ class Blocks:
             lane.waits = waits
             work = run.work[run.slices[ticket]] + waits.extra_ps
         lane.work = work
-        load = run.last_load if work == run.last_work else run.load_of(work)
+        load = run.asks(ticket, work, lane.sm.index, at)
         if load is not lane.load:
             lane.sm.remove(lane.load)
             lane.sm.add(load)
@@ -165,6 +165,7 @@ class Blocks:
         if initial:
             lane.pos += self._preloaded(run, now - lane.waited_from)
             lane.since = now
+            lane.load = run.asks(lane.ticket, lane.work, lane.sm.index, now)  # with whoever begins to load now
         else:
             lane.since = now + run.overheads.refill_ps
         lane.next_wait = lane.stop_at + 1

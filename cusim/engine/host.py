@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, TypeAlias
 
 from simpy.events import Event
@@ -55,12 +56,15 @@ class Host:
         self._rule = rule
 
     def issue(self) -> None:
-        """Starts the streams as processes and notes when the host enqueued each kernel."""
-        count = len(self._runs)
+        """Starts the streams as processes and notes when the host enqueued each kernel; a graph takes one launch."""
+        launch, calls = self._machine.launch, 1 if self._plan.launch == "graph" else len(self._runs)
         for place, run in enumerate(self._runs):
-            run.enqueue_ps = (place - count) * self._machine.launch.enqueue_ps
+            run.enqueue_ps = (min(place, calls - 1) - calls) * launch.enqueue_ps
+        if self._plan.launch == "pdl":
+            self._env.process(self._early())
+            return
         if not self._plan.overlapped:
-            self._env.process(self._in_order())
+            self._env.process(self._in_order(launch.graph_gap_ps if self._plan.launch == "graph" else launch.gap_ps))
             return
         for run in self._runs:
             self._env.process(self._own_stream(run))
@@ -71,17 +75,33 @@ class Host:
         Streams other than the first are joined by an event, which costs what an event between streams takes beyond a
         gap within one: the start of a kernel is in both, and no kernel follows.
         """
+        if self._plan.launch == "pdl":
+            complete = 0
+            for run in self._runs:  # none completes before the one ahead of it has, and is flushed
+                complete = max(run.done_ps, complete + self._machine.launch.early_wait_ps if run.index else 0)
+            return complete
         if not self._plan.overlapped:
             return self._runs[-1].done_ps
         join = max(0, self._machine.launch.event_ps - self._machine.launch.gap_ps)
         return max(run.done_ps + (join if self._stream(run) else 0) for run in self._runs)
 
-    def _in_order(self) -> Process:
-        """One stream: each kernel starts a queued gap after the last block of the one before."""
+    def _in_order(self, gap_ps: int) -> Process:
+        """One stream: each kernel starts a gap after the last block of the one before. In a graph, the first follows
+        the node that advances the epoch; that node and the graph's own launch are in the empty graph's time too.
+        """
         for run in self._runs:
-            yield self._env.timeout(self._machine.launch.gap_ps)
+            yield self._env.timeout(gap_ps)
             self._dispatcher.arrive(run)
             yield run.done
+
+    def _early(self) -> Process:
+        """One stream: blocks trigger as they start, and a kernel arrives when all of the one ahead have triggered."""
+        yield self._env.timeout(self._machine.launch.gap_ps)
+        self._dispatcher.arrive(self._runs[0])
+        for ahead, run in pairwise(self._runs):
+            yield ahead.all_started
+            yield self._env.timeout(self._machine.launch.early_ps)
+            self._dispatcher.arrive(run)
 
     def _own_stream(self, run: KernelRun) -> Process:
         """A stream of its own, forked from the start event; held back by what the launch puts before the kernel."""

@@ -41,7 +41,7 @@ def predict(
         finished = _within_power(finished, program, machine, plan, costs, dispatch, seed)
     slots = slots_of(program, machine)
     judged = verdict(program, plan, machine, slots)
-    names = tuple(dep.name for dep in finished.setup.deps)
+    names = finished.dependences
     meta = _meta(program, machine, plan, dispatch, seed, finished)
     runs, wait_rows = finished.setup.runs, finished.wait_rows
     if finished.unfinished:

@@ -28,12 +28,16 @@ def hbm_share(kernel: Kernel, gemm: Gemm, table: IntArray, slots: int, l2_bytes:
     panel_b = kernel.tile[1]
     operand_a = gemm.m * gemm.k * a_width * elem_bytes
     operand_b = gemm.n * gemm.k * elem_bytes
-    stays = l2_bytes // 2
     rows, cols = kernel.grid[:2]
     loads = len(table) * (panel_a + panel_b)
-    from_hbm = _panel_loads(table[:, 0], table[:, 2], rows, slots, operand_a <= stays) * panel_a
-    from_hbm += _panel_loads(table[:, 1], table[:, 2], cols, slots, operand_b <= stays) * panel_b
+    from_hbm = _panel_loads(table[:, 0], table[:, 2], rows, slots, stays_in_l2(operand_a, l2_bytes)) * panel_a
+    from_hbm += _panel_loads(table[:, 1], table[:, 2], cols, slots, stays_in_l2(operand_b, l2_bytes)) * panel_b
     return min(1.0, from_hbm / loads)
+
+
+def stays_in_l2(operand_bytes: int, l2_bytes: int) -> bool:
+    """True for an operand of which every later use is served by L2."""
+    return operand_bytes <= l2_bytes // 2
 
 
 def _panel_loads(panel: IntArray, slice_: IntArray, count: int, slots: int, stays: bool) -> int:

@@ -10,6 +10,7 @@ import numpy as np
 
 from cusim.engine.clock import Clock
 from cusim.engine.cost import BlockCost
+from cusim.engine.panels import Panels, Shares
 from cusim.engine.semaphore import Semaphores
 from cusim.engine.waits import NO_WAITS, Incoming, Steps, WaitCompiler, WaitList
 from cusim.policies.base import Post
@@ -21,6 +22,10 @@ TilePosts: TypeAlias = tuple[list[int], list[int]]
 
 #: Parts of a full tensor pipe, and bytes a second of L2, HBM and the link, that a block asks for at full speed.
 Load: TypeAlias = tuple[int, int, int, int]
+
+
+#: SMs of a TPC, whose numbers follow one another; it has one way to L2.
+SMS_A_TPC = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +83,8 @@ class KernelRun:
         self.finished = 0
         self.first_load_ps = overheads.entry_ps + max(0, cost.prologue_ps - overheads.refill_ps)
         self.work = self._work_by_slice()
-        self._loads: dict[int, Load] = {}
+        self.panels: Panels | None = None
+        self._loads: dict[tuple[int, Shares | None], Load] = {}
         self.last_work = self.work[-1]
         self.last_load = self.load_of(self.last_work)
         self.persistent = kernel.persistent
@@ -126,17 +132,28 @@ class KernelRun:
             return WaitList([*waits.entries, (where, self.serial, tile, tile + 1, slice_, False)], waits.extra_ps)
         return waits
 
-    def load_of(self, work_ps: int) -> Load:
-        """What a block of *work_ps* asks for: (pipe, L2, HBM, link). Blocks are in different phases at any time, so it is the
+    def asks(self, ticket: int, work_ps: int, sm: int, at: int) -> Load:
+        """What the block of *ticket*, which starts on *sm* at *at* with so much work, will ask for."""
+        if self.panels is None:
+            return self.last_load if work_ps == self.last_work else self.load_of(work_ps)
+        place = (self._rows[ticket], self._cols[ticket], self.slices[ticket])
+        return self.load_of(work_ps, self.panels.shares(*place, sm // SMS_A_TPC, at))
+
+    def load_of(self, work_ps: int, shares: Shares | None = None) -> Load:
+        """What a block of *work_ps* asks for: (pipe, L2, HBM, link); *shares* instead of the cost's own. Blocks are in different phases at any time, so it is the
         mean over the block that counts, its fixed times and satisfied waits included.
         """
-        load = self._loads.get(work_ps)
+        load = self._loads.get((work_ps, shares))
         if load is None:
             cost = self.cost
             looped = self.kernel.slice_steps * cost.step_ps / max(work_ps, 1)
-            asked = (cost.pipe_load, cost.l2_bytes_per_s, cost.hbm_bytes_per_s, cost.link_bytes_per_s)
+            l2_bytes = cost.l2_bytes_per_s
+            memory = (cost.hbm_bytes_per_s, cost.link_bytes_per_s)
+            if shares is not None:
+                memory = (round(l2_bytes * shares[0]), round(l2_bytes * shares[1]))
+            asked = (cost.pipe_load, l2_bytes, *memory)
             pipe, l2, hbm, link = (round(part * min(looped, 1.0)) for part in asked)
-            load = self._loads[work_ps] = (pipe, l2, hbm, link)
+            load = self._loads[work_ps, shares] = (pipe, l2, hbm, link)
         return load
 
     def loops(self) -> bool:

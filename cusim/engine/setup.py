@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from cusim.engine.clock import Clock
 from cusim.engine.cost import BlockCost, block_cost, finish_ps, has_bf16_and_tf32
+from cusim.engine.panels import Panels
 from cusim.engine.run import KernelRun, Outgoing, Overheads, posts_by_tile, semaphore_totals
 from cusim.engine.semaphore import Semaphores
 from cusim.engine.waits import Incoming
@@ -17,16 +18,14 @@ from cusim.machine.occupancy import Occupancy, occupancy, why_no_block
 from cusim.machine.room import Room, block_room
 from cusim.policies.flags import Flags
 from cusim.policies.orders import RowOrder, order_table
-from cusim.policies.plan import LAUNCHES, Plan
+from cusim.policies.plan import Plan
 from cusim.program.depends import TileDep, dependences, hazards
-from cusim.program.kernel import DTYPE_BYTES, Kernel, Measured
+from cusim.program.kernel import DTYPE_BYTES, Gemm, Kernel, Measured
 from cusim.program.program import Program
 
 #: Threads and registers of a wait-kernel. It loads a word, compares and loops: one thread does (cuSync launches one),
 #: so one warp; a 64-bit address, the word and the target fit 16 registers, which take 512 of an SM's 65536.
 SPIN_THREADS, SPIN_REGISTERS = 32, 16
-#: Launches that the GPU backend knows and the engine does not.
-NOT_SIMULATED = ("graph", "pdl")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,10 +67,6 @@ def check_runnable(program: Program, machine: Machine, plan: Plan) -> None:
     for label, chosen in (("order", plan.order), ("flags", plan.flags)):
         for name in sorted(set(chosen) - names):
             problems.add(f"plan.{label}", name, f"no such kernel; allowed: {' '.join(sorted(names))}")
-    if plan.launch in NOT_SIMULATED:
-        allowed = " ".join(launch for launch in LAUNCHES if launch not in NOT_SIMULATED)
-        why = f"not simulated yet, only run on a GPU (cusim run --gpu); allowed: {allowed}"
-        problems.add("plan.launch", plan.launch, why)
     if plan.streams is not None and plan.streams < 1:
         problems.add("plan.streams", plan.streams, "must be 1 or more")
     if plan.overlapped:
@@ -118,6 +113,8 @@ def prepare(program: Program, machine: Machine, plan: Plan, env: Clock, costs: M
         )  # fmt: skip
         run.slice_visible_ps = machine.sync.visible_ps
         run.reduce_ps = _reduce_ps(kernel, machine)
+        if isinstance(kernel.cost, Gemm):
+            run.panels = Panels(kernel, kernel.cost, machine)
         runs.append(run)
     semaphores = _connect(program, machine, plan, deps, runs)
     producers: dict[int, tuple[int, ...]] = {}

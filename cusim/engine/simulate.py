@@ -9,6 +9,7 @@ from cusim.engine.blocks import Blocks
 from cusim.engine.clock import Clock
 from cusim.engine.cost import BlockCost
 from cusim.engine.dispatcher import Dispatcher, Grid, Rule
+from cusim.engine.early import EndWaits, wait_for_the_kernel_ahead
 from cusim.engine.host import Host, WaitKernel
 from cusim.engine.lane import Lane, Sm
 from cusim.engine.run import KernelRun
@@ -22,9 +23,13 @@ from cusim.program.program import Program
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """What is left when nothing more can happen: the runs, the SMs and the waits in which blocks stood still."""
+    """What is left when nothing more can happen: the runs, the SMs and the waits in which blocks stood still.
+
+    *dependences* names what a wait was for, by the number in it.
+    """
 
     setup: Setup
+    dependences: tuple[str, ...]
     sms: tuple[Sm, ...]
     wait_rows: list[tuple[int, int, int, int, int, int]]
     total_ps: int
@@ -56,6 +61,9 @@ def simulate(
     """Runs until no event is left. *quantum* and *settle_ps* bound how often the shared speed is updated."""
     env = Clock()
     setup = prepare(program, machine, plan, env, costs)
+    dependences = tuple(dep.name for dep in setup.deps)
+    if plan.launch == "pdl" and not plan.overlapped:
+        dependences = wait_for_the_kernel_ahead(setup.runs, machine)
     room = sm_room(machine)
     sms = tuple(Sm(index, room) for index in range(machine.limits.sms))
     blocks = Blocks(env, sms)
@@ -81,10 +89,10 @@ def simulate(
             grid.released.callbacks.append(release)
 
     dispatcher = Dispatcher(env, machine, sms, rule, seed, start)
-
-    blocks.dispatch = dispatcher
+    early = plan.launch == "pdl" and plan.overlapped
+    blocks.dispatch = EndWaits(env, setup.runs, machine, dispatcher) if early else dispatcher
     host = Host(env, machine, plan, setup.runs, setup.producers, dispatcher, setup.spin_demand, rule)
     host.issue()
     env.run()
     done = all(run.finished == run.blocks for run in setup.runs)
-    return Finished(setup, sms, blocks.wait_rows, host.total_ps() if done else -1, tuple(spins))
+    return Finished(setup, dependences, sms, blocks.wait_rows, host.total_ps() if done else -1, tuple(spins))

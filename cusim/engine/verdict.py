@@ -28,15 +28,16 @@ def verdict(program: Program, plan: Plan, machine: Machine, slots: Mapping[str, 
     Waiting blocks hold their slots, so a plan hangs when they fill every slot that a block they wait for could take.
     If all blocks that can wait leave every kernel a slot, or consumers are released only once every producer block has
     started, that cannot happen. A release by the first producer block leaves it to the order of arrival, which no
-    NVIDIA document promises; without one (launch ``none``, flag W) nothing puts the producer first.
+    NVIDIA document promises; without one (launch ``none``, flag W) nothing puts the producer first. Under ``pdl`` the
+    hardware itself releases a kernel when every block of the one before has started or left, whatever those wait for.
     """
     slices = _slices_out_of_order(program, plan, slots)
     if slices:
         return slices
-    if not plan.overlapped:
-        return Verdict(SAFE, "one stream: a kernel starts when the one before has ended")
     if plan.launch == "pdl":
         return Verdict(SAFE, "one stream: a kernel starts when every block of the one before has started or ended")
+    if not plan.overlapped:
+        return Verdict(SAFE, "one stream: a kernel starts when the one before has ended")
     deps = dependences(program)
     waiting = [program.kernel(name) for name in dict.fromkeys(dep.consumer for dep in deps)]
     upstream = [program.kernel(name) for name in dict.fromkeys(dep.producer for dep in deps)]
@@ -120,10 +121,11 @@ def _resident(kernel: Kernel, machine: Machine) -> int:
 
 def _slices_out_of_order(program: Program, plan: Plan, slots: Mapping[str, int]) -> Verdict | None:
     """A split-K slice waits for the one before it: an order that hands out a later slice first can fill the slots,
-    with its own blocks or, side by side, with others that wait.
+    with its own blocks or, side by side, with others that wait. Under ``pdl`` no later kernel is placed before the last
+    slice is, and earlier ones leave, so that a kernel that fits the slots gets them in the end.
     """
     for kernel in program.kernels:
-        roomy = kernel.blocks <= slots[kernel.name] and not plan.overlapped
+        roomy = kernel.blocks <= slots[kernel.name] and (plan.launch == "pdl" or not plan.overlapped)
         if kernel.grid[2] == 1 or kernel.reduce != "serial" or roomy or plan.flags_of(kernel.name).T:
             continue
         table = order_table(plan.order_of(kernel.name), kernel.grid)

@@ -78,10 +78,17 @@ _CHUNK = 1_000_000
 
 
 class WaitCompiler:
-    """Makes the wait lists of a kernel's blocks, one for each value of the coordinates that the waits depend on."""
+    """Makes the wait lists of a kernel's blocks, one for each value of the coordinates that the waits depend on.
 
-    def __init__(self, kernel: Kernel, incoming: Sequence[Incoming], steps: Steps) -> None:
+    *gate* is a wait that every block makes before all others, and that costs it nothing once it is satisfied.
+    """
+
+    def __init__(
+        self, kernel: Kernel, incoming: Sequence[Incoming], steps: Steps, gate: Entry | None = None
+    ) -> None:
         self._kernel = kernel
+        self._gate = () if gate is None else (gate,)
+        self._gate_alone = WaitList(list(self._gate), 0)
         self._incoming = incoming
         self._cache: dict[tuple[int, int, int], WaitList] = {}
         used = {name for inc in incoming for wait in inc.waits for expr in wait.exprs() for name in expr.uses()}
@@ -100,7 +107,7 @@ class WaitCompiler:
         found = self._cache.get(key)
         if found is None:
             self._compile(key[0] // self._rows_at_once * self._rows_at_once)
-            found = self._cache.setdefault(key, NO_WAITS)
+            found = self._cache.setdefault(key, self._gate_alone)
         return found
 
     def _compile(self, first_row: int) -> None:
@@ -116,12 +123,12 @@ class WaitCompiler:
         table = table[np.lexsort((table[:, 5], table[:, 4], table[:, 3], table[:, 2], table[:, 1], table[:, 0]))]
         lists: dict[tuple[int, int, int], list[Entry]] = {}
         for row, col, slice_, step, place, index, target, count in table.tolist():
-            entries = lists.setdefault((row, col, slice_), [])
-            where = self._positions[step] + len(entries) * self._wait_ps
+            entries = lists.setdefault((row, col, slice_), list(self._gate))
+            where = self._positions[step] + (len(entries) - len(self._gate)) * self._wait_ps
             sems = self._incoming[place].semaphores
             entries.append((where, sems, index, index + count, target, step < self._kernel.stages))
         for key, entries in lists.items():
-            self._cache[key] = WaitList(entries, len(entries) * self._wait_ps)
+            self._cache[key] = WaitList(entries, (len(entries) - len(self._gate)) * self._wait_ps)
 
 
 def _evaluate(

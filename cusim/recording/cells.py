@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 from cusim.errors import CusimError, Problems
 from cusim.policies.plan import Plan
@@ -19,8 +19,10 @@ from cusim.workloads import build_workload
 from cusim.workloads.blocks import Tiling, block_of, fitting
 from cusim.workloads.defaults import architecture_of
 
-#: How the name of a single product begins, M x N x K after it, and the policy of a row that cuBLAS ran.
-_GEMM, _CUBLAS = "gemm-", "cublas-"
+#: How the names of single products begin, M x N x K after it, by what is done to operand A.
+_PRODUCTS: dict[str, Literal["none", "swiglu"]] = {"gemm-": "none", "swiglu-": "swiglu"}
+#: How the policy of a row begins that cuBLAS ran.
+_CUBLAS = "cublas-"
 #: Axes of a group in the order in which they vary, slowest first, with the value of an axis that is not given.
 AXES = {
     "workload": ("",), "m": (0,), "tile": ("",), "split_k": ("1",), "launch": ("wait-first",),
@@ -30,7 +32,9 @@ AXES = {
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One cell of the design; *gemm* (M, N, K) instead of a workload for a single kernel, *cublas* for the library."""
+    """One cell of the design; *gemm* (M, N, K) instead of a workload for a single kernel, whose operand A goes through
+    *prologue* first; *cublas* for the library.
+    """
 
     group: str
     label: str
@@ -45,6 +49,7 @@ class Cell:
     gemm: tuple[int, int, int] | None = None
     cublas: str = ""
     occasion: int = 0
+    prologue: Literal["none", "swiglu"] = "none"
 
 
 def cells_of(design: Mapping[str, Any]) -> list[Cell]:
@@ -66,8 +71,10 @@ def _crossed(group: Mapping[str, Any]) -> Iterator[Cell]:
             for values in itertools.product(*axes.values()):
                 cell = Cell(group["name"], group["set"], **dict(zip(axes, values, strict=True)), cublas=cublas)
                 if gemm is not None:
-                    name = _GEMM + "x".join(map(str, gemm))
-                    cell = replace(cell, gemm=tuple(gemm), workload=name, m=gemm[0])
+                    prologue = group.get("prologue", "none")
+                    start = next(start for start, word in _PRODUCTS.items() if word == prologue)
+                    name = start + "x".join(map(str, gemm))
+                    cell = replace(cell, gemm=tuple(gemm), workload=name, m=gemm[0], prologue=prologue)
                 yield cell
 
 
@@ -100,23 +107,26 @@ def _single(cell: Cell, machine: str) -> Program:
     if rule is None or tile is None:
         raise CusimError(f"no block is known for {cell.tile} on {machine}")
     problems = Problems("tile")
-    gemm = Gemm(*cell.gemm)
-    tiling = fitting(gemm, Tiling(tile, 1, rule.stages), rule, "tile", problems)
+    gemm = Gemm(*cell.gemm, prologue=cell.prologue)
+    tiling = fitting(gemm, Tiling(tile, int(cell.split_k), rule.stages), rule, "tile", problems)
     problems.raise_if_any()
-    kernel, buffers = gemm_kernel("only", gemm, tile, block_of(gemm, tiling, rule), stages=tiling.stages)
+    kernel, buffers = gemm_kernel(
+        "only", gemm, tile, block_of(gemm, tiling, rule), split_k=tiling.split_k, stages=tiling.stages
+    )
     return Program((kernel,), buffers, name=cell.workload)
 
 
 def cell_of(row: Row) -> Cell:
     """The cell that a recorded row is of."""
-    gemm, cublas = None, ""
-    if row.workload.startswith(_GEMM):
-        m, n, k = (int(size) for size in row.workload.removeprefix(_GEMM).split("x"))
-        gemm = (m, n, k)
+    gemm, cublas, prologue = None, "", _PRODUCTS["gemm-"]
+    for start, word in _PRODUCTS.items():
+        if row.workload.startswith(start):
+            m, n, k = (int(size) for size in row.workload.removeprefix(start).split("x"))
+            gemm, prologue = (m, n, k), word
     policy = row.policy
     if policy.startswith(_CUBLAS):
         policy, cublas = "stream", policy.removeprefix(_CUBLAS)
     return Cell(
         row.group, row.label, row.workload, row.m, row.tile, row.split_k, row.launch, policy, row.order,
-        None if row.flags == "default" else row.flags, gemm, cublas, row.occasion,
+        None if row.flags == "default" else row.flags, gemm, cublas, row.occasion, prologue,
     )  # fmt: skip

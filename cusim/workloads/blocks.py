@@ -22,6 +22,8 @@ class Architecture:
     accumulators_per_register: int
     thread_step: int
     extra_threads: int
+    group_rows: int
+    most_groups: int
     other_registers: int
     extra_shared_kib: int
     most_shared_kib: int
@@ -43,6 +45,9 @@ def block_of(gemm: Gemm, tiling: Tiling, rule: Architecture) -> BlockResources:
     """Threads, registers and shared memory of a block by the architecture's rule."""
     accumulators = tiling.tile[0] * tiling.tile[1]
     workers = max(128, _up(-(-accumulators // rule.accumulators_per_thread), rule.thread_step))
+    if rule.group_rows:  # a warpgroup to so many rows of the tile; two such bands each where those are too many
+        groups = tiling.tile[0] // rule.group_rows
+        workers = max(workers, 128 * (groups if groups <= rule.most_groups else groups // 2))
     held = -(-accumulators // (workers * rule.accumulators_per_register))
     threads, registers = workers + rule.extra_threads, _up(held + rule.other_registers, 8)
     if rule.extra_threads:  # warp-specialised: the loading warps give registers up to those that compute
