@@ -1,4 +1,4 @@
-"""``cusim plot``: a trace as a timeline of blocks, a prediction as bars, or a sweep over m as lines."""
+"""``cusim plot``: a trace as a timeline, two above each other, a prediction as bars, or a sweep over m as lines."""
 
 from __future__ import annotations
 
@@ -24,10 +24,16 @@ from cli.options import FILE, quiet_option
     type=click.Choice(["timeline", "time", "gain"]),
     help="timeline of a trace; time or gain of a report.  [default: what fits the input]",
 )
+@click.option(
+    "--against",
+    type=FILE,
+    metavar="MEASURED",
+    help="Draw the predicted trace above this measured one of the same program and plan, and how far they are apart.",
+)
 @click.option("--sm", metavar="A:B", help="Only SMs A to B - 1 of a timeline, such as 0:16.")
 @click.option("--title", default=None, help="Title of the picture.")
 @quiet_option
-def command(source: Path, **given: Any) -> None:
+def command(source: Path, against: Path | None, **given: Any) -> None:
     """Draw a trace (.npz, .csv) as a timeline of blocks, or a report (.json) as bars.
 
     A report that sweeps m is drawn as lines over m: time above, gain below, or what --kind says.
@@ -35,9 +41,15 @@ def command(source: Path, **given: Any) -> None:
     \b
     cusim run gpt3-mlp --m 768 --policy row -o row.npz && cusim plot row.npz --sm 0:16
     cusim predict gpt3-mlp --m 768 -o gpt3.json && cusim plot gpt3.json --kind gain
+    cusim plot row.npz --against measured.npz -o overlay.png
 
     The path of the picture goes to stdout.
     """  # fmt: skip
+    if against is not None:
+        from cli.overlaying import draw_overlay
+
+        click.echo(draw_overlay(source, against, **given))
+        return
     from cli.pictures import draw
 
     click.echo(draw(source, **given))

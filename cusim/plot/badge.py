@@ -33,7 +33,7 @@ def badged_legend(fig: Figure, handles: Sequence[Artist], kind: str, *, stuck: b
     )
     text = legend.get_title()
     text.set_fontsize(10)
-    _put_on_plate(text, BADGES.get(kind, (EMPTY, INK)))
+    put_on_plate(text, BADGES.get(kind, (EMPTY, INK)))
 
 
 class _DeadlockPlate:
@@ -43,12 +43,13 @@ class _DeadlockPlate:
         from matplotlib.text import Text
 
         text = Text(0, 0, "DEADLOCK", va="baseline", ha="left", fontsize=10)
-        _put_on_plate(text, DEADLOCK)
+        put_on_plate(text, DEADLOCK)
         box.add_artist(text)
         return text
 
 
-def _put_on_plate(text: Text, colours: tuple[str, str]) -> None:
+def put_on_plate(text: Text, colours: tuple[str, str]) -> None:
+    """Puts *text* in bold on a plate of *colours*: of the plate, of the ink."""
     plate, ink = colours
     text.set_fontweight("bold")
     text.set_color(ink)

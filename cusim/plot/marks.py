@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 _MOST_ROUNDS = 40
 _TITLE_LETTERS = 84
 _PS_PER_US = 1e6
-_DOTTED = (0, (1, 1.5))
+#: How the end of a round is drawn.
+DOTTED = (0, (1, 1.5))
 
 
 def draw_rounds(ax: Axes, ends_ps: tuple[int, ...]) -> int:
@@ -28,7 +29,7 @@ def draw_rounds(ax: Axes, ends_ps: tuple[int, ...]) -> int:
     together: list[list[tuple[int, float]]] = []
     for number, end_ps in enumerate(ends_ps, start=1):
         x = end_ps / _PS_PER_US
-        ax.axvline(x, color=INK, lw=1.0, ls=_DOTTED, zorder=4)
+        ax.axvline(x, color=INK, lw=1.0, ls=DOTTED, zorder=4)
         # Numbers that would touch become one.
         if together and x - together[-1][-1][1] < 0.024 * (right - left):
             together[-1].append((number, x))
@@ -86,5 +87,5 @@ def add_legend(fig: Figure, trace: Trace, rounds: int) -> None:
     if trace.meta.get("deadlock") is True:
         handles.append(Line2D([], [], color=LOSS, lw=1.4, label="nothing moves any more"))
     if rounds:
-        handles.append(Line2D([], [], color=INK, lw=1.0, ls=_DOTTED, label="end of a round"))
+        handles.append(Line2D([], [], color=INK, lw=1.0, ls=DOTTED, label="end of a round"))
     badged_legend(fig, handles, str(trace.meta.get("kind", "unlabelled")), stuck=trace.meta.get("deadlock") is True)

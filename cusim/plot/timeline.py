@@ -42,13 +42,13 @@ def timeline(trace: Trace, shape: MachineShape, *, sm: range | None = None, titl
         tall = min(max(layout.rows * _ROW_INCHES, _LEAST_INCHES), _MOST_INCHES)
         fig = Figure(figsize=(_WIDTH_INCHES, tall + 1.25), layout="constrained")
         ax = fig.add_subplot()
-        height, line = _box_style(72 * tall / layout.rows)
+        height, line = box_style(72 * tall / layout.rows)
         _set_axes(ax, layout, summary, beyond=_FOR_EVER if stuck else _MARGIN)
         if stuck:
             layout = for_ever(layout, trace, summary.end_ps, ax.get_xlim()[1])
             ax.axvline(summary.end_ps / _PS_PER_US, color=LOSS, lw=1.4, zorder=4)
-        _draw_tails(ax, trace, layout, height)
-        _draw_boxes(ax, trace, layout, height, line)
+        draw_tails(ax, trace, layout, height)
+        draw_boxes(ax, trace, layout, height, line)
         if layout.rows <= _MOST_LABELLED_ROWS:
             _label_boxes(ax, trace, layout)
         ends = round_ends(trace, shape)
@@ -79,13 +79,13 @@ def _set_axes(ax: Axes, layout: Layout, summary: Metrics, *, beyond: float) -> N
             ax.axhline(place * layout.slots, color=FAINT, lw=0.5, zorder=0.6)
 
 
-def _box_style(row_points: float) -> tuple[float, float]:
+def box_style(row_points: float) -> tuple[float, float]:
     """How much of a row a box fills and how wide its outline is, for rows *row_points* high."""
     height = 0.86 if row_points >= 5 else 1.0
     return height, 0.6 if row_points >= 8 else 0.25 if row_points >= 3 else 0.0
 
 
-def _draw_tails(ax: Axes, trace: Trace, layout: Layout, height: float) -> None:
+def draw_tails(ax: Axes, trace: Trace, layout: Layout, height: float) -> None:
     """Tints what lies behind the boxes while a kernel drains: what stays in sight is slots fallen empty."""
     from matplotlib.collections import PolyCollection
 
@@ -100,7 +100,8 @@ def _draw_tails(ax: Axes, trace: Trace, layout: Layout, height: float) -> None:
         ax.add_collection(tinted, autolim=False)
 
 
-def _draw_boxes(ax: Axes, trace: Trace, layout: Layout, height: float, line: float) -> None:
+def draw_boxes(ax: Axes, trace: Trace, layout: Layout, height: float, line: float) -> None:
+    """Draws a box a block, *height* of a row high and outlined *line* points wide, and hatches its waits."""
     from matplotlib.collections import PolyCollection
     from matplotlib.patches import PathPatch
     from matplotlib.path import Path
