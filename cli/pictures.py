@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias, cast
 
 from cli.output import check_place, note
+from cli.plans import STREAM
 from cli.subject import blaming
 from cusim.errors import Problems, did_you_mean, refuse
 from cusim.report.read import SavedReport, SavedRow, read_report
@@ -94,7 +95,7 @@ def _lines(report: SavedReport, cases: Sequence[Case], kind: str | None, heading
             label,
             tuple(int(dict(row.case)["m"]) for row in rows),
             tuple(None if row.deadlock else row.total_ns for row in rows),
-            rows[0].launch == "stream" and not rows[0].strongest,
+            rows[0].policy == STREAM,
             rows[0].strongest,
         )
         for label, rows in found.items()
@@ -133,7 +134,7 @@ def _label(row: SavedRow, report: SavedReport, cases: Sequence[Case]) -> str:
     """
     words = [row.policy]
     plain = [other for other in report.rows if not other.strongest]
-    alike = [other for other in plain if (other.launch == "stream") == (row.launch == "stream")]
+    alike = [other for other in plain if (other.policy == STREAM) == (row.policy == STREAM)]
     for field in ("order", "flags", "launch"):
         word = getattr(row, field)
         differs = len({getattr(other, field) for other in alike}) > 1 and not row.strongest

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 STREAM = "stream"
 DEFAULT_POLICIES = (STREAM, "row", "tile", "batched:2")
+#: Launches, other than stream order's own, that policy stream takes.
+IN_ORDER = ("graph", "pdl")
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +85,9 @@ def contenders_of(subject: Subject, typed: PlanWords) -> Combinations:
 
 
 def _combinations(subject: Subject, typed: PlanWords) -> Iterator[_Words]:
-    """Stream order comes always, as the reference; it takes neither flags nor a launch."""
+    """Stream order comes always, as the reference, and again under the launches asked for that need no policy; it takes
+    no flags. Policies that nobody typed are left alone by ``graph``, which can have none.
+    """
     from cusim.policies.registry import split_sweep
     from cusim.program.depends import dependences
 
@@ -94,9 +98,11 @@ def _combinations(subject: Subject, typed: PlanWords) -> Iterator[_Words]:
     orders: list[str | None] = [v for text in typed.order for v in split_sweep(text, kernels)] or [None]
     flags: list[str | None] = [v for text in typed.flags for v in split_sweep(text, kernels)] or [None]
     launches: list[str | None] = [*words(typed.launch)] or [None]
-    for order in orders:
-        yield _Words(STREAM, order, None, None)
-    rest = [launch for launch in launches if launch != STREAM]
+    alone = [launch for launch in launches if launch in IN_ORDER and STREAM in policies]
+    for launch in (None, *alone):
+        for order in orders:
+            yield _Words(STREAM, order, None, launch)
+    rest = [launch for launch in launches if launch != STREAM and (launch != "graph" or typed.policy)]
     for policy in dict.fromkeys(policies):
         if policy != STREAM:
             yield from itertools.starmap(_Words, itertools.product([policy], orders, flags, rest))
@@ -121,7 +127,8 @@ def check_words(subject: Subject | None, typed: PlanWords, problems: Problems) -
         gathered(problems, parse_launch, launch)
     if set(policies) == {STREAM}:
         for option, texts in (("--flags", typed.flags), ("--launch", typed.launch)):
-            if texts and set(words(texts)) - {STREAM, "-"}:
+            known = {STREAM, "-", *(IN_ORDER if option == "--launch" else ())}
+            if texts and set(words(texts)) - known:
                 problems.add(option, ",".join(texts), "stream order has no waits that this could change; leave it out")
 
 

@@ -84,7 +84,13 @@ def _only_plan(subject: Subject, typed: PlanWords) -> Contender:
     found = contenders_of(subject, replace(typed, policy=policy))
     if found.skipped:
         raise found.skipped[0][1]
-    wanted = [c for c in found.contenders if c.plan.overlapped == (policy != (STREAM,))]
+    launches = words(typed.launch)
+    wanted = [
+        contender
+        for contender in found.contenders
+        if contender.plan.overlapped == (policy != (STREAM,))
+        and (contender.plan.overlapped or contender.plan.launch in (launches or (STREAM,)))
+    ]
     if len(wanted) != 1:
         kinds = "values of --order, --flags or --launch make"
         why = f"run takes one plan, {kinds} {len(wanted)}; `cusim predict` compares them"

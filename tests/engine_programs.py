@@ -155,7 +155,6 @@ def ran(
     bounds = (0.0, 0) if exact else ()
     finished = simulate(program, machine, chosen, given, rule, seed, *bounds)
     assert stuck or not finished.unfinished, f"{finished.unfinished} blocks never ended"
-    names = tuple(dep.name for dep in finished.setup.deps)
-    trace = make_trace(finished.setup.runs, finished.wait_rows, names, {})
+    trace = make_trace(finished.setup.runs, finished.wait_rows, finished.dependences, {})
     posted, end = trace.tiles["posted"], trace.tiles["end"]
     return Ran(finished, trace, finished.total_ps, np.where(posted >= 0, posted, end))

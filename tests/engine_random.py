@@ -29,7 +29,7 @@ LATENCIES = (
     "block.ticket_ps=40ps", "block.load_ps=300ps", "sync.post_ps=200ps", "sync.post_store_ps=150ps",
     "sync.visible_ps=120ps", "sync.visible_store_ps=90ps", "sync.satisfied_ps=25ps", "sync.same_address_ps=60ps",
     "launch.gap_ps=500ps", "launch.event_ps=600ps", "launch.wait_kernel_ps=250ps", "launch.wait_value_ps=230ps",
-    "dispatch.block_ps=7ps",
+    "launch.graph_gap_ps=210ps", "launch.early_ps=130ps", "launch.early_wait_ps=170ps", "dispatch.block_ps=7ps",
 )  # fmt: skip
 #: A consumer arrives 1 ps after what releases it: at one instant the seed could put it ahead of its own producer.
 FREE_BUT_ORDERED = ("launch.wait_kernel_ps=1ps", "launch.wait_value_ps=1ps")
@@ -101,18 +101,21 @@ def orders(draw: st.DrawFn, kernel: Kernel) -> Order:
 
 
 POLICIES: tuple[SyncPolicy, ...] = (TilePolicy(), RowPolicy(), BatchedPolicy(2))
-LAUNCHES: tuple[Launch, ...] = ("stream", "wait-first", "wait-all", "wait-value", "none")
+LAUNCHES: tuple[Launch, ...] = ("stream", "graph", "wait-first", "wait-all", "wait-value", "none", "pdl")
 
 
 @st.composite
 def plans(draw: st.DrawFn, program: Program, launches: tuple[Launch, ...] = LAUNCHES) -> Plan:
+    """*launches* may come without policies where they need none: ``pdl`` does by chance."""
     names = [kernel.name for kernel in program.kernels]
     flag = st.booleans()
+    launch = draw(st.sampled_from(launches))
+    whole = launch == "pdl" and draw(flag)
     return Plan(
-        sync={dep.name: draw(st.sampled_from(POLICIES)) for dep in dependences(program)},
+        sync={} if whole else {dep.name: draw(st.sampled_from(POLICIES)) for dep in dependences(program)},
         order={kernel.name: draw(orders(kernel)) for kernel in program.kernels},
         flags={name: Flags(draw(st.integers(0, 3)) == 0, draw(flag), draw(flag), draw(flag)) for name in names},
-        launch=draw(st.sampled_from(launches)),
+        launch=launch,
         streams=draw(st.sampled_from((None, None, 2, 3))),
     )
 

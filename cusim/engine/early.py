@@ -1,10 +1,10 @@
 """Programmatic dependent launch: kernels of one stream start early and wait for the kernel ahead (design §6.6).
 
 A block triggers when it starts, so the next kernel places blocks once all of the kernel ahead have started or left.
-What they then wait for depends on the plan. Without policies each does all that precedes its first load, and stands
-still (``griddepcontrol.wait``) until the kernel ahead is complete and its results are flushed: :func:`wait_for_the_kernel_ahead`. With
-policies semaphores hold back the data, and a wait at the end keeps a kernel from completing before the one ahead:
-:class:`EndWaits`.
+What they then wait for depends on the plan. Without policies (:func:`wait_for_the_kernel_ahead`) each does all that
+precedes its first load, and stands still in ``griddepcontrol.wait`` until the kernel ahead is complete and its results
+are flushed. With policies semaphores hold back the data, and a wait at the end (:class:`EndWaits`) keeps a kernel from
+completing before the one ahead.
 """
 
 from __future__ import annotations

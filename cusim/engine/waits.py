@@ -83,9 +83,7 @@ class WaitCompiler:
     *gate* is a wait that every block makes before all others, and that costs it nothing once it is satisfied.
     """
 
-    def __init__(
-        self, kernel: Kernel, incoming: Sequence[Incoming], steps: Steps, gate: Entry | None = None
-    ) -> None:
+    def __init__(self, kernel: Kernel, incoming: Sequence[Incoming], steps: Steps, gate: Entry | None = None) -> None:
         self._kernel = kernel
         self._gate = () if gate is None else (gate,)
         self._gate_alone = WaitList(list(self._gate), 0)

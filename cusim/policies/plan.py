@@ -16,6 +16,8 @@ Scheduler: TypeAlias = Literal["in-order"]
 
 LAUNCHES: tuple[str, ...] = get_args(Launch)
 SCHEDULERS: tuple[str, ...] = get_args(Scheduler)
+#: Launches that need no policy: each kernel begins its work when the one before has ended. Only ``pdl`` may have them.
+WITHOUT_POLICY: tuple[Launch, ...] = ("stream", "graph", "pdl")
 
 
 @dataclass(frozen=True)
@@ -23,9 +25,10 @@ class Plan:
     """Policies by dependence name, orders and flags by kernel name, and how kernels are launched.
 
     With launch ``stream`` kernels run one after the other on one stream and no policy is used; ``graph`` replays the
-    same order as a CUDA graph. With ``pdl`` kernels share one stream and the next starts early (programmatic dependent
-    launch): it waits for the whole kernel before it where *sync* is empty, for tiles otherwise. With any other launch
-    every kernel has a stream of its own and each dependence needs a policy.
+    same order as a CUDA graph, with shorter gaps. With ``pdl`` (programmatic dependent launch) kernels share one stream
+    and the next places blocks once all of the one before have started: they wait for that whole kernel where *sync* is
+    empty, for tiles otherwise. With any other launch every kernel has a stream of its own and each dependence needs a
+    policy.
     """
 
     sync: Mapping[str, SyncPolicy] = field(default_factory=lambda: MappingProxyType({}))

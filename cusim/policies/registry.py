@@ -13,7 +13,7 @@ from cusim.policies.base import SyncPolicy, check_places
 from cusim.policies.flags import Flags, parse_flags
 from cusim.policies.legality import store_refusal
 from cusim.policies.orders import Order, RowOrder, order_table
-from cusim.policies.plan import Launch, Plan
+from cusim.policies.plan import WITHOUT_POLICY, Launch, Plan
 from cusim.policies.words import describe, parse_launch, parse_order, parse_policy, policy_names
 from cusim.program.depends import TileDep, dependences, hazards
 from cusim.program.program import Program
@@ -32,8 +32,6 @@ __all__ = [
 ]
 
 T = TypeVar("T")
-#: Launches that need no policy: each kernel begins its work when the one before has ended.
-_WITHOUT_POLICY: tuple[Launch, ...] = ("stream", "graph", "pdl")
 
 
 def parse_assignment(text: str, deps: Sequence[TileDep]) -> dict[str, SyncPolicy]:
@@ -178,12 +176,12 @@ def _launch(
 ) -> Launch:
     """The launch of the plan; what contradicts policy and flags is recorded."""
     if streamed:
-        if given not in (None, *_WITHOUT_POLICY):
+        if given not in (None, *WITHOUT_POLICY):
             problems.add("launch", given, "policy stream runs kernels one after the other; leave the launch out")
         for name in kernels:
             if flags.get(name, Flags()) != Flags():
                 problems.add(f"flags.{name}", str(flags[name]), "policy stream has no waits to which flags apply")
-        return given if given in _WITHOUT_POLICY else "stream"
+        return given if given in WITHOUT_POLICY else "stream"
     if given in ("stream", "graph"):
         problems.add("launch", given, "an overlapped plan has no stream order; for that, policy stream")
     without = [name for name in kernels if not flags.get(name, Flags()).W]

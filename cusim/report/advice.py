@@ -74,7 +74,7 @@ def name_of(row: Row, *, with_shape: bool = False) -> str:
     """A row as people call it: ``row (order group:2, launch wait-first)``; tile and split-K *with_shape*."""
     parts = [f"order {row.order}"]
     parts += [f"flags {row.flags}"] if row.flags != "-" else []
-    parts += [f"launch {row.launch}"] if row.overlapped else []
+    parts += [f"launch {row.launch}"] if row.launch != "stream" else []
     parts += [f"tile {option_form(row.tile)}, split-K {option_form(row.split_k)}"] if with_shape else []
     return f"{row.policy} ({', '.join(parts)})"
 

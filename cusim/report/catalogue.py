@@ -23,8 +23,9 @@ _LAUNCHES = {
     "wait-all": "a wait-kernel holds the consumer back until every producer block has started",
     "wait-value": "as wait-first, by a stream wait-value: no block, no slot",
     "none": "nothing holds the consumer back (flag W)",
-    "graph": "stream order replayed as a CUDA graph; run on a GPU only, not simulated yet",
-    "pdl": "one stream, the next kernel starts early (programmatic dependent launch); run on a GPU only",
+    "graph": "stream order replayed as a CUDA graph (policy stream): shorter gaps between kernels",
+    "pdl": "programmatic dependent launch: one stream, the next kernel comes once all blocks of the one before have "
+    "started, and waits for that kernel (policy stream) or for tiles; no wait-kernel, no deadlock",
 }
 _STREAMS = {
     "stream": "Kernels run one after the other, without semaphores; every policy is compared with it.",

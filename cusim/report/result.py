@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple, TypeAlias
 from cusim.engine.result import Deadlock, Prediction
 from cusim.engine.verdict import CAN_DEADLOCK, IF_ARRIVAL, SAFE
 from cusim.machine.machine import Machine
-from cusim.policies.plan import Plan
+from cusim.policies.plan import WITHOUT_POLICY, Plan
 from cusim.program.program import Program
 from cusim.report.kernels import KernelRow
 from cusim.report.reasons import Why
@@ -83,8 +83,9 @@ class Row:
 
     @property
     def overlapped(self) -> bool:
-        """True for a row that lets kernels run side by side."""
-        return self.launch != "stream"
+        """True for a row that lets kernels run side by side, held apart by semaphores."""
+        in_order = self.launch in WITHOUT_POLICY and (self.launch != "pdl" or self.policy in ("stream", STREAM_BEST))
+        return not in_order
 
     @property
     def strongest(self) -> bool:

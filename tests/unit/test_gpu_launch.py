@@ -62,16 +62,23 @@ def test_planted_deadlocks_leave_out_or_put_first() -> None:
     assert first.index(Start(1, 0)) < first.index(Hold(1, 1, 8, "value")) < first.index(Start(0, 1))
 
 
-def test_graph_and_pdl_are_words_of_plans_that_the_simulator_refuses_by_name() -> None:
+def test_what_graph_and_pdl_issue_is_what_the_simulator_predicts() -> None:
+    """One stream, and an early start exactly where the simulator lets a kernel come before the one ahead has ended."""
     from cusim.engine.predict import predict
+    from cusim.engine.result import Prediction
 
     assert {"graph", "pdl"} <= set(LAUNCHES)
     program = pair()
     for policy, launch, overlapped in (("stream", "graph", False), ("stream", "pdl", False), ("row", "pdl", True)):
         plan = build_plan(program, policy=policy, launch=launch)
         assert (plan.launch, plan.overlapped) == (launch, overlapped)
-        with pytest.raises(InputError, match=f'plan.launch = "{launch}" +not simulated yet'):
-            predict(program, tiny(4), plan)
+        result = predict(program, tiny(4, "launch.early_wait_ps=1ps", "launch.early_ps=1ps"), plan)
+        assert isinstance(result, Prediction)
+        steps = steps_of(program, plan)
+        assert streams_of(steps) == 1
+        events = result.trace.events
+        early = [isinstance(step, Start) and step.early for step in steps]
+        assert early[1] == bool(events["arrive"][1] < events["done"][0])
     with pytest.raises(InputError, match="an overlapped plan has no stream order"):
         build_plan(program, policy="row", launch="graph")
 
