@@ -107,7 +107,16 @@ def _without_semaphores(machine: Machine, plan: Plan) -> tuple[Machine, Plan]:
 
 
 def _without_launches(machine: Machine, plan: Plan) -> tuple[Machine, Plan]:
-    launch = replace(machine.launch, gap_ps=0, event_ps=0, wait_kernel_ps=0, wait_value_ps=0)
+    launch = replace(
+        machine.launch,
+        gap_ps=0,
+        graph_gap_ps=0,
+        early_ps=0,
+        early_wait_ps=0,
+        event_ps=0,
+        wait_kernel_ps=0,
+        wait_value_ps=0,
+    )
     return _changed(machine, launch=launch, dispatch=replace(machine.dispatch, block_ps=0)), plan
 
 

@@ -16,10 +16,11 @@ from cusim.machine.machine import Machine
 from cusim.policies.base import SyncPolicy
 from cusim.policies.flags import Flags
 from cusim.policies.orders import TableOrder
-from cusim.policies.plan import Plan
+from cusim.policies.plan import Launch, Plan
 from cusim.policies.row import RowPolicy
 from cusim.policies.tile import TilePolicy
 from cusim.program.program import Program
+from cusim.tune.why import breakdown
 from tests.engine_programs import POLICIES, Ran, cost, fits, grid_kernel, pair, plan, program_of, ran, tiny
 
 TILE, SETUP = 10_000, 300
@@ -122,8 +123,8 @@ def test_a_split_kernel_is_complete_when_its_last_slice_is() -> None:
 def test_no_operand_is_loaded_while_a_block_waits_for_a_whole_kernel() -> None:
     """Flag R loads the operand that is not waited for ahead, which pays where memory is short; here none is loaded."""
     program = chain(1, 4)
-    slow = ("hbm_bytes_per_s=1GB/s", "launch.early_wait_ps=0ps")
-    costs = {"a": cost(TILE, hbm=3 * 10**9), "b": cost(TILE, hbm=3 * 10**9)}
+    slow = ("l2_bytes_per_s=1GB/s", "launch.early_wait_ps=0ps")
+    costs = {"a": cost(TILE, l2=3 * 10**9), "b": cost(TILE, l2=3 * 10**9)}
     plans = [replace(PDL, flags={"b": Flags(R=reordered)}) for reordered in (False, True)]
     plain, ahead = (ran(program, machine_of(8, *slow), chosen, costs).total for chosen in plans)
     assert plain == ahead
@@ -198,6 +199,14 @@ def test_slices_out_of_order_hang_under_pdl_only_where_they_fill_the_slots_thems
                 assert (result.verdict.status, isinstance(result, Prediction)) == (status, status == SAFE)
     machine = machine_of(2)
     assert verdict(program, replace(tiles, launch="none"), machine, slots_of(program, machine)).status == CAN_DEADLOCK
+
+
+@pytest.mark.parametrize(("launch", "spent"), [("stream", 2 * GAP), ("graph", 2 * 600), ("pdl", GAP + FLUSH)])
+def test_gaps_and_the_flush_are_what_a_total_is_said_to_lose_to_launches(launch: Launch, spent: int) -> None:
+    program = shallow(6, 4)
+    parts = breakdown(program, machine_of(4), Plan(launch=launch))
+    assert parts is not None
+    assert {part.cause: part.ps for part in parts.parts}["launches and placement"] == spent
 
 
 def test_arrivals_under_pdl_follow_the_stream() -> None:
