@@ -1,15 +1,24 @@
-"""Every recorded row of the H200 that the model has a prediction for: predicted over measured, by group of cells."""
+"""Every recorded row of the H200 that the model has a prediction for: predicted over measured, by what ran."""
 
 from pathlib import Path
 
 import cusim
 from cusim.plot.errors import ErrorPoint, error_scatter
 from cusim.plot.save import save_figure
-from cusim.recording.rows import read_recording
+from cusim.recording.rows import Row, read_recording
 from cusim.validate.recorded import predict_rows
 
 HERE = Path(__file__).parent
 RECORDINGS = HERE.parent / "traces" / "h200"
+
+
+def kind_of(row: Row) -> str:
+    """One kernel alone, or the policy between two; early starts (PDL) and split-K apart."""
+    if row.workload.startswith(("gemm-", "swiglu-")):
+        return "one kernel"
+    if row.split_k != "1":
+        return "split-K"
+    return "PDL" if row.launch == "pdl" else row.policy
 
 
 def main() -> None:
@@ -18,11 +27,11 @@ def main() -> None:
     rows = [row for path in sorted(RECORDINGS.glob("occasion-*.csv")) for row in read_recording(path)[0]]
     rows = [row for row in rows if row.total_ns]
     points = [
-        ErrorPoint(row.group, row.total_ns, round(total_ps / 1000))
+        ErrorPoint(kind_of(row), row.total_ns, round(total_ps / 1000))
         for row, total_ps in zip(rows, predict_rows(rows, machine), strict=True)
         if row.total_ns and total_ps
     ]
-    title = f"GPT-3's and LLaMA's MLP and single products, {machine.gpu}, {machine.state}"
+    title = f"GPT-3's and LLaMA's MLP by policy, and single kernels, on {machine.gpu} ({machine.state})"
     save_figure(error_scatter(points, band_pct=machine.band_pct, title=title), HERE / "h200_errors.png")
 
 

@@ -61,7 +61,7 @@ def error_scatter(points: Sequence[ErrorPoint], *, band_pct: float = 0.0, title:
             at, ratio = [point.measured_ns / 1e3 for point in mine], [point.ratio for point in mine]
             colour, marker = PALETTE[place], _MARKERS[place % len(_MARKERS)]
             dots = ax.scatter(
-                at, ratio, s=16, lw=0.4, color=colour, edgecolor=shade(colour, 0.7), marker=marker, alpha=0.75,
+                at, ratio, s=10, lw=0.25, color=colour, edgecolor=shade(colour, 0.7), marker=marker, alpha=0.65,
                 label=f"{group}: {len(mine)}, MAPE {_mape(mine):.1f} %", zorder=2,
             )  # fmt: skip
             handles.append(dots)
