@@ -68,7 +68,7 @@ def read_recording(path: Path) -> tuple[list[Row], dict[str, Any]]:
     if not head.startswith(f"# {SCHEMA} "):
         raise refuse(str(path), "schema", head[:40], f'the first line must begin with "# {SCHEMA}"')
     problems = Problems(str(path))
-    meta = json.loads(head[len(SCHEMA) + 3 :])
+    meta = _meta(head[len(SCHEMA) + 3 :], str(path))
     table = csv.DictReader(io.StringIO(body))
     names = [field.name for field in fields(Row)]
     if table.fieldnames != names:
@@ -80,8 +80,21 @@ def read_recording(path: Path) -> tuple[list[Row], dict[str, Any]]:
     return [row for row in rows if row is not None], meta
 
 
+def _meta(text: str, source: str) -> dict[str, Any]:
+    try:
+        meta = json.loads(text)
+    except ValueError as error:
+        raise refuse(source, "line 1", None, f"what follows the schema is not JSON: {error}") from None
+    if not isinstance(meta, dict):
+        raise refuse(source, "line 1", text[:40], "what follows the schema must be a JSON object")
+    return meta
+
+
 def _row(values: Mapping[str, Any], key: str, problems: Problems) -> Row | None:
     before = len(problems.found)
+    if None in values or None in values.values():
+        problems.add(key, None, f"must have {len(fields(Row))} cells")
+        return None
     numbers: dict[str, int | None] = {}
     for name in ("m", "occasion", "total_ns", "low_ns", "high_ns", "empty_ns"):
         numbers[name] = _whole(values[name], f"{key}.{name}", problems, none=name not in ("m", "occasion"))

@@ -8,6 +8,7 @@ from cusim.engine.predict import predict
 from cusim.engine.result import Prediction
 from cusim.errors import CusimError
 from cusim.machine.machine import Machine
+from cusim.policies.orders import Order
 from cusim.policies.plan import Plan
 from cusim.program.kernel import Kernel, Measured
 from cusim.program.program import Program
@@ -45,10 +46,10 @@ def kernel_times(case: Case, shape: Shape, machine: Machine) -> dict[str, int]:
     return times
 
 
-def alone_ps(kernel: Kernel, program: Program, machine: Machine) -> int:
-    """What the model says a kernel takes alone, first block start to last block end, in ps."""
+def alone_ps(kernel: Kernel, program: Program, machine: Machine, order: Order | None = None) -> int:
+    """What the model says a kernel takes alone in *order* (row), first block start to last block end, in ps."""
     alone = Program((replace(kernel, reads=()),), program.buffers, name=kernel.name)
-    found = predict(alone, machine, Plan())
+    found = predict(alone, machine, Plan(order={} if order is None else {kernel.name: order}))
     assert isinstance(found, Prediction)
     return found.span_ps
 

@@ -45,6 +45,11 @@ class Pairs:
         ordered = self.concordant + self.discordant
         return (self.concordant - self.discordant) / ordered if ordered else None
 
+    @property
+    def right_pct(self) -> float | None:
+        """Percent of the decided pairs that are predicted in their order: pairs predicted alike are not."""
+        return 100.0 * self.concordant / self.decided if self.decided else None
+
     def __add__(self, other: Pairs) -> Pairs:
         return Pairs(
             self.concordant + other.concordant, self.discordant + other.discordant,

@@ -6,7 +6,9 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 from math import prod
+from typing import TypeVar
 
 from cusim.engine.predict import predict
 from cusim.engine.result import Deadlock
@@ -22,6 +24,7 @@ FEW = 16
 CUBLAS = "run by cuBLAS, which is not simulated"
 DEADLOCK = "predicted to deadlock"
 Watch = Callable[[str], None]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +50,22 @@ def outcomes_of(
     *workers* processes predict (as many as there are CPUs; 1 stays in this one), and *watch* hears of each distinct
     cell when it is done. The result does not depend on either.
     """
-    cells = [_bare(cell_of(row)) for row in rows]
-    distinct = sorted(dict.fromkeys(cells), key=_work, reverse=True)
-    found: dict[Cell, Outcome] = {}
-    for cell, outcome in zip(distinct, _outcomes(distinct, machine, workers or os.cpu_count() or 1), strict=True):
-        found[cell] = outcome
+    cells = [bare(cell_of(row)) for row in rows]
+    return spread(outcome_of, cells, machine, workers, watch)
+
+
+def spread(
+    work: Callable[[Cell, Machine], T],
+    cells: Sequence[Cell],
+    machine: Machine,
+    workers: int | None = None,
+    watch: Watch = lambda _: None,
+) -> list[T]:
+    """What *work*, a function of a module, makes of each cell, in their order, done once a distinct cell."""
+    distinct = sorted(dict.fromkeys(cells), key=_effort, reverse=True)
+    found: dict[Cell, T] = {}
+    for cell, made in zip(distinct, _spread(work, distinct, machine, workers or os.cpu_count() or 1), strict=True):
+        found[cell] = made
         watch(f"{cell.workload} m={cell.m} {cell.tile} {cell.policy}")
     return [found[cell] for cell in cells]
 
@@ -77,12 +91,12 @@ def known_as(machine: Machine) -> str:
     return next((name for name in machine_names() if load_machine(name).gpu == machine.gpu), machine.name)
 
 
-def _bare(cell: Cell) -> Cell:
+def bare(cell: Cell) -> Cell:
     """The cell without what says when and for which set it was measured."""
     return replace(cell, group="", label="", occasion=0)
 
 
-def _work(cell: Cell) -> int:
+def _effort(cell: Cell) -> int:
     """Grows with the time that a prediction takes: long ones start first, so that no process ends late and alone."""
     m, n, _ = cell.gemm or (cell.m, 1 << 16, 1)
     return m * n * (1 if cell.gemm else 2) // max(prod(_sides(cell.tile)), 1)
@@ -92,13 +106,13 @@ def _sides(tile: str) -> Iterator[int]:
     return (int(side) for side in tile.split("x")[:2] if side.isdecimal())
 
 
-def _outcomes(cells: Sequence[Cell], machine: Machine, workers: int) -> Iterable[Outcome]:
+def _spread(work: Callable[[Cell, Machine], T], cells: Sequence[Cell], machine: Machine, workers: int) -> Iterable[T]:
     if workers == 1 or len(cells) < FEW:
-        yield from (outcome_of(cell, machine) for cell in cells)
+        yield from (work(cell, machine) for cell in cells)
         return
     pool = ProcessPoolExecutor(min(workers, len(cells)), initializer=_begin, initargs=(machine,))
     try:
-        yield from pool.map(_outcome_here, cells, chunksize=4)
+        yield from pool.map(partial(_here, work), cells, chunksize=4)
     finally:
         pool.shutdown(cancel_futures=True)
 
@@ -112,6 +126,6 @@ def _begin(machine: Machine) -> None:
     _machine = machine
 
 
-def _outcome_here(cell: Cell) -> Outcome:
+def _here(work: Callable[[Cell, Machine], T], cell: Cell) -> T:
     assert _machine is not None
-    return outcome_of(cell, _machine)
+    return work(cell, _machine)

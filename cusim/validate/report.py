@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
-from cusim.report.line import WIDTH, Line, strip_table
-from cusim.report.table import Strip, markdown
+from cusim.report.line import WIDTH, Line
 from cusim.validate.document import Validation, context_of, row_json, table_json
 from cusim.validate.machines import settings_of
+from cusim.validate.parts import Part, cell, markdown_of, text_of
 from cusim.validate.published import PublishedSet
 from cusim.validate.scores import CLOSE
 from cusim.validate.tables import Table
@@ -24,8 +24,6 @@ _OF_POLICIES = ("n", "mape_pct", "median_pct", "worst_pct", "bias_pct", "speedup
 _ROWS = ("m", "policy", "flags", "tile", "split-K", "measured us", "± us", "predicted us", "error %", "gain %",
          "predicted %", "sign", "bound us")  # fmt: skip
 _NUMBERS = (True, False, False, False, False, *[True] * 6, False, True)
-#: Columns that go first where a terminal is narrow.
-_SHED = {"mean": 4, "p95": 3, "rank 95 %": 2, "± us": 2, "flags": 1}
 _LEGEND = (
     "anchored: each kernel's published time in stream order is given, so stream rows are exact and in no figure.",
     "cold: nothing of a row is given; stream rows are judged too. Not blind: the presets take rates from the same "
@@ -43,44 +41,14 @@ _LEGEND = (
 )  # fmt: skip
 
 
-class Part(NamedTuple):
-    """A heading, a table under it (or none), and lines below."""
-
-    heading: str
-    titles: Sequence[str]
-    rows: Sequence[Sequence[str]]
-    numbers: Sequence[bool]
-    below: Sequence[str] = ()
-
-
 def text_lines(validation: Validation, *, every_row: bool = False, width: int = WIDTH) -> list[Line]:
     """The report as aligned text of *width* letters; *every_row* adds the rows of every table."""
-    lines: list[Line] = []
-    for part in _parts(validation, every_row):
-        lines.append(Line(part.heading, "head", 4))
-        if part.rows:
-            lines += strip_table(_strips(part), width)
-        lines += [*(Line(text, "", 2) for text in part.below), Line("")]
-    return lines[:-1]
+    return text_of(_parts(validation, every_row), width)
 
 
 def markdown_lines(validation: Validation, *, every_row: bool = False) -> list[str]:
     """The same as markdown."""
-    lines: list[str] = []
-    for part in _parts(validation, every_row):
-        lines += [f"**{part.heading}**", ""]
-        if part.rows:
-            lines += [*markdown(part.titles, part.rows, part.numbers), ""]
-        if part.below:
-            lines += [*(f"- {text}" for text in part.below), ""]
-    return lines[:-1]
-
-
-def _strips(part: Part) -> list[Strip]:
-    return [
-        Strip(title, tuple(row[place] for row in part.rows), number, _SHED.get(title, 0))
-        for place, (title, number) in enumerate(zip(part.titles, part.numbers, strict=True))
-    ]
+    return markdown_of(_parts(validation, every_row))
 
 
 def _parts(validation: Validation, every_row: bool) -> Iterator[Part]:
@@ -136,7 +104,7 @@ def _figures_part(prediction: str, pairs: Sequence[tuple[Table, dict[str, Any]]]
     titles = ["table", "who", *(title for _, title, _ in _FIGURES)]
     counts = [_counts(table.name, found["summary"]) for table, found in pairs]
     counts += [
-        f"{table.name}: {_cell(found['above_bound']['mape_pct'], 2)} % MAPE over the {found['above_bound']['n']} of "
+        f"{table.name}: {cell(found['above_bound']['mape_pct'], 2)} % MAPE over the {found['above_bound']['n']} of "
         f"{found['summary']['n']} rows that are not measured below the bound"
         for table, found in pairs
         if found["above_bound"]["n"] < found["summary"]["n"]
@@ -157,7 +125,7 @@ def _counts(name: str, summary: dict[str, Any]) -> str:
 def _policies_part(pairs: Sequence[tuple[Table, dict[str, Any]]]) -> Part:
     figures = [figure for figure in _FIGURES if figure[0] in _OF_POLICIES]
     rows = [
-        [table.prediction, table.name, policy, *(_cell(found[key], places) for key, _, places in figures)]
+        [table.prediction, table.name, policy, *(cell(found[key], places) for key, _, places in figures)]
         for table, whole in pairs
         for policy, found in whole["by_policy"].items()
     ]
@@ -172,7 +140,7 @@ def _aims_part(pairs: Sequence[tuple[Table, dict[str, Any]]]) -> Iterator[Part]:
     rows = [
         [
             f"{table.prediction} {table.name}", aim["title"], f"{aim['relation']} {aim['target']:g}",
-            _cell(aim["value"], 2), "met" if aim["met"] else "missed",
+            cell(aim["value"], 2), "met" if aim["met"] else "missed",
         ]
         for table, aim in aims
     ]  # fmt: skip
@@ -192,8 +160,8 @@ def _row_cells(row: dict[str, Any]) -> list[str]:
     return [
         str(row["m"]), row["policy"], row["flags"] or "none", _once(row["tile"]), row["split_k"],
         f"{row['measured_ns'] / 1000:.1f}", f"{row['stdev_ns'] / 1000:.1f}",
-        "given" if row["given"] else f"{row['predicted_ns'] / 1000:.1f}", _cell(row["error_pct"], 2),
-        _cell(row["gain_measured_pct"], 1) if against else "", _cell(row["gain_predicted_pct"], 1) if against else "",
+        "given" if row["given"] else f"{row['predicted_ns'] / 1000:.1f}", cell(row["error_pct"], 2),
+        cell(row["gain_measured_pct"], 1) if against else "", cell(row["gain_predicted_pct"], 1) if against else "",
         {True: "right", False: "wrong", None: "tie" if against else ""}[row["sign_right"]], bound,
     ]  # fmt: skip
 
@@ -217,12 +185,4 @@ def _context_part(published: PublishedSet) -> Part:
 
 
 def _cells(summary: dict[str, Any]) -> list[str]:
-    return [_cell(summary[key], places) for key, _, places in _FIGURES]
-
-
-def _cell(value: Any, places: int) -> str:
-    if value is None:
-        return "-"
-    if isinstance(value, list):
-        return f"{value[0]:.{places}f} to {value[1]:.{places}f}"
-    return f"{value:.{places}f}"
+    return [cell(summary[key], places) for key, _, places in _FIGURES]

@@ -16,10 +16,13 @@ _DECIMALS = 3
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """Errors of the predicted times and the ranking that follows from them."""
+    """Errors of the predicted times and the ranking that follows from them. *best* holds the errors of each policy at
+    its own best order against the baseline at its own, where rows come in several orders.
+    """
 
     errors: Errors
     ranking: Ranking
+    best: Errors | None = None
 
     def metric(self, name: str) -> float | None:
         """One figure by its name in :meth:`to_json`."""
@@ -58,7 +61,21 @@ class Summary:
             "shapes": r.shapes,
             "empty_shapes": r.empty_shapes,
         }
-        return {**rounded, "rank_interval": interval, **counts}
+        return {**rounded, "rank_interval": interval, **counts, **({} if self.best is None else self._occasions())}
+
+    def _occasions(self) -> dict[str, Any]:
+        """Figures that only recordings have: best of orders, and regret by how it was read."""
+        best, r = self.best, self.ranking
+        assert best is not None
+        figures = {
+            "best_speedup_err_pts": best.speedup_err_pts,
+            "best_speedup_err_mean_pts": best.speedup_err_mean_pts,
+            "best_sign_right_pct": best.sign_right_pct,
+            "pooled_regret_pct": r.pooled_regret_pct,
+            "pairs_right_pct": r.pairs.right_pct,
+        }
+        rounded = {name: None if value is None else round(value, _DECIMALS) for name, value in figures.items()}
+        return {**rounded, "best_decided": best.decided, "choices": r.choices, "across_shapes": r.across_shapes}
 
 
 def summarise(rows: Sequence[Scored], baseline: str, choose: Choice = first_fastest) -> Summary:
@@ -66,13 +83,13 @@ def summarise(rows: Sequence[Scored], baseline: str, choose: Choice = first_fast
     return Summary(errors(rows, baseline), rank(rows, choose))
 
 
-def by_policy(rows: Sequence[Scored], baseline: str) -> dict[str, Errors]:
+def by_policy(rows: Sequence[Scored], baseline: str, beyond_pct: float = 0.0) -> dict[str, Errors]:
     """Errors of each policy alone, in the order in which policies first come; policies only given are left out."""
     found = {}
     for policy in dict.fromkeys(row.policy for row in rows if not row.given):
         # The baseline's rows stay, as given, so that speed-ups and signs have something to be against.
         kept = [row for row in rows if row.policy in (policy, baseline)]
-        found[policy] = errors([_only_base(row, policy) for row in kept], baseline)
+        found[policy] = errors([_only_base(row, policy) for row in kept], baseline, beyond_pct)
     return found
 
 
