@@ -57,6 +57,8 @@ def print_validation(names: Sequence[str], given: Mapping[str, Any]) -> bool:
 def _rendering(names: Sequence[str], given: Mapping[str, Any]) -> Rendering:
     from cusim.validate.recordings import is_recording
 
+    if given["timelines"] is not None:
+        return _timelines(names, given)
     if given["machine"] is not None:
         if not names:
             raise click.UsageError("Name recordings, files or a folder, for the machine to be judged on.")
@@ -69,6 +71,17 @@ def _rendering(names: Sequence[str], given: Mapping[str, Any]) -> Rendering:
             word = {"gate": "--gate", "settings": "--set"}[option]
             raise click.UsageError(f"{word} is for recordings, which need --machine.")
     return _published(names, given)
+
+
+def _timelines(names: Sequence[str], given: Mapping[str, Any]) -> Rendering:
+    from cli.timelines import timeline_forms
+
+    if names or given["gate"] is not None:
+        raise click.UsageError("--timelines is judged by itself: without recordings or a gate.")
+    if given["machine"] is None:
+        raise click.UsageError("--timelines needs the machine to be judged: name it with --machine.")
+    forms = timeline_forms(given["timelines"], _machine(given), every=given["every_row"], quiet=given["quiet"])
+    return Rendering(forms.text, forms.markdown, forms.json, ())
 
 
 def _published(names: Sequence[str], given: Mapping[str, Any]) -> Rendering:

@@ -37,15 +37,17 @@ class Timeline:
     plan: Plan
 
 
-def read_timelines(folder: Path, machine_name: str) -> list[Timeline]:
-    """Every timeline (``.npz``) of *folder*, by name, or the one that *folder* is the file of.
+def read_timelines(place: Path, machine_name: str) -> list[Timeline]:
+    """Every timeline of a folder, or the one in a file; raises as :func:`timeline_paths`, :func:`timeline_of` do."""
+    return [timeline_of(read_trace(path), path.stem, machine_name, str(path)) for path in timeline_paths(place)]
 
-    Raises InputError for a folder without any, and what :func:`timeline_of` refuses.
-    """
-    paths = sorted(folder.glob("*.npz")) if folder.is_dir() else [folder]
+
+def timeline_paths(place: Path) -> list[Path]:
+    """The traces (``.npz``) in the folder *place* by name, or *place* itself; InputError for a folder without any."""
+    paths = sorted(place.glob("*.npz")) if place.is_dir() else [place]
     if not paths:
-        raise refuse(str(folder), "timelines", None, "holds no .npz file of a measured trace")
-    return [timeline_of(read_trace(path), path.stem, machine_name, str(path)) for path in paths]
+        raise refuse(str(place), "timelines", None, "holds no .npz file of a measured trace")
+    return paths
 
 
 def timeline_of(trace: Trace, name: str, machine_name: str, source: str) -> Timeline:
