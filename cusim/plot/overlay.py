@@ -14,7 +14,8 @@ from cusim.plot.boxes import lay_out
 from cusim.plot.marks import DOTTED, draw_rounds
 from cusim.plot.style import BADGES, EMPTY, FAINT, HATCH, INK, PALETTE, house_style, kernel_colour, micros
 from cusim.plot.timeline import box_style, draw_boxes
-from cusim.trace.compare import Comparison, aligned, compare_traces
+from cusim.trace.align import aligned
+from cusim.trace.compare import Comparison, compare_traces
 from cusim.trace.guess import with_waits_before_load
 from cusim.trace.metrics import MachineShape
 from cusim.trace.rounds import issue_rounds

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import statistics
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,10 +10,11 @@ from typing import Any
 import numpy as np
 
 from cusim.errors import Problems
-from cusim.trace.columns import EVENT_COLUMNS, NONE, Column
+from cusim.trace.align import aligned
+from cusim.trace.columns import Column
 from cusim.trace.metrics import MachineShape, resident
 from cusim.trace.rounds import issue_rounds
-from cusim.trace.trace import Trace, column_table
+from cusim.trace.trace import Trace
 
 _PS_PER_NS = 1000
 _EXAMPLES = 3
@@ -152,20 +152,6 @@ def compare_traces(predicted: Trace, measured: Trace, shape: MachineShape) -> Co
         predicted_ns=_whole(predicted.meta.get("total_ns")),
         measured_ns=_whole(measured.meta.get("total_ns")),
         stamped_ns=_median(measured.meta.get("stamped_samples_ns")),
-    )
-
-
-def aligned(trace: Trace) -> Trace:
-    """The trace with all times of its blocks counted from the first block's start; events are left out."""
-    zero = int(trace.tiles["placed"].min()) if trace.blocks else 0
-    times = {name: trace.tiles[name] - zero for name in ("placed", "ready", "first_load", "end")}
-    posted = np.where(trace.tiles["posted"] == NONE, NONE, trace.tiles["posted"] - zero)
-    waits = {name: trace.waits[name] - zero for name in ("begin", "end")}
-    return dataclasses.replace(
-        trace,
-        tiles={**trace.tiles, **times, "posted": posted},
-        waits={**trace.waits, **waits},
-        events=column_table([], EVENT_COLUMNS),
     )
 
 

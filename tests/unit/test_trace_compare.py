@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from cusim.errors import InputError
-from cusim.trace.compare import Comparison, Spread, aligned, compare_traces
+from cusim.trace.align import aligned
+from cusim.trace.compare import Comparison, Spread, compare_traces
 from cusim.trace.metrics import MachineShape
 from cusim.trace.rounds import issue_rounds
 from cusim.trace.trace import EVENT_COLUMNS, NONE, TILE_COLUMNS, WAIT_COLUMNS, Trace, column_table
