@@ -20,7 +20,8 @@ from cusim.machine.write import machine_to_toml
 from cusim.policies.registry import policy_names
 from cusim.report.catalogue import catalogue_lines, policy_lines
 from cusim.report.line import Line
-from cusim.report.machine_text import difference_lines, machine_lines
+from cusim.report.machine_diff import difference_json, difference_lines
+from cusim.report.machine_text import machine_lines
 from cusim.report.program_text import program_lines
 from cusim.report.result import STREAM_BEST
 from cusim.report.trace import shape_in
@@ -98,11 +99,12 @@ def _check_options(kind: str, given: Mapping[str, Any]) -> None:
         "settings": ("workload", "program", "machine"),
         "toml": ("workload", "program", "machine"),
         "diff": ("machine",),
+        "form": ("machine",),
     }
     problems = Problems("the command line")
     for name, kinds in fits.items():
         if given[name] and kind not in kinds:
-            option = {"settings": "--set", "split_k": "--split-k"}.get(name, f"--{name}")
+            option = {"settings": "--set", "split_k": "--split-k", "form": "--json"}.get(name, f"--{name}")
             problems.add(option, None, f"goes with a {' or a '.join(kinds)}, not with a {kind}")
     problems.raise_if_any()
 
@@ -112,9 +114,13 @@ def _machine(what: str, given: Mapping[str, Any]) -> list[Line]:
     machine = axes.machines[0].apply()
     if given["toml"]:
         return _verbatim(machine_to_toml(machine))
-    if given["diff"]:
-        return difference_lines(machine, load_machine(given["diff"]))
-    return machine_lines(machine)
+    other = load_machine(given["diff"]) if given["diff"] else None
+    if other is None:
+        as_json = json.dumps(machine.to_json(), indent=2, ensure_ascii=False)
+        return _verbatim(as_json) if given["form"] else machine_lines(machine)
+    if given["form"]:
+        return _verbatim(difference_json(machine, other))
+    return difference_lines(machine, other, columns())
 
 
 def _program(what: str, given: Mapping[str, Any]) -> list[Line]:

@@ -18,7 +18,8 @@ from cli.options import machine_options, quiet_option
 @click.option(
     "--toml", is_flag=True, help="Print the program or the machine as TOML, to change and give back as a file."
 )
-@click.option("--diff", metavar="B", help="Show only where machine B differs.")
+@click.option("--diff", metavar="B", help="Show only where machine B, a name or a file, differs.")
+@click.option("--json", "form", flag_value="json", help="A machine, or with --diff a comparison, as JSON.")
 @quiet_option
 def command(what: str | None, **given: Any) -> None:
     """List workloads, policies, orders, launches and machines, or show one of them.
@@ -26,7 +27,7 @@ def command(what: str | None, **given: Any) -> None:
     \b
     cusim show                        what there is
     cusim show h200                   a machine: each number, its unit, status and source
-    cusim show h200 --diff a100       where two machines differ
+    cusim show h200 --diff mine.toml  where two machines differ, by how much, and how well each number is known
     cusim show h200 --toml            the same machine as a file of your own
     cusim show gpt3-mlp --m 768       kernels, dependences, and what each policy waits for
     cusim show gpt3-mlp --toml        the same program as a file of your own

@@ -174,7 +174,7 @@ def test_show_with_a_what_if(call: Call) -> None:
 
 def test_diff_shows_only_what_differs(call: Call) -> None:
     lines = call("show", "h200", "--diff", "a100").stdout.splitlines()
-    keys = [line.split()[0] for line in lines[4:]]
+    keys = [line.split()[0] for line in lines[4:] if line]
     assert "limits.sms" in keys
     assert "limits.warps_per_sm" not in keys
     assert "No number differs." in call("show", "h200", "--diff", "h200").stdout
