@@ -93,8 +93,8 @@ def _gpu() -> dict[str, Any]:
     }
 
 
-def gpu_advice() -> str:
-    """What stands in the way of a run on a GPU, and which extra to install; empty when nothing does."""
+def gpu_advice(instead: str = "--device null runs the whole path without a GPU.") -> str:
+    """What stands in the way of a GPU, which extra to install, and what works *instead*; empty when nothing does."""
     from backend_gpu.detect import detect
 
     gpu = detect()
@@ -104,5 +104,5 @@ def gpu_advice() -> str:
     for part in (gpu.driver, gpu.cupy, gpu.nvrtc):
         if part.problem:
             words.append(f"{part.name}: {part.problem}{f'; {part.fix}' if part.fix else ''}.")
-    words.append("--device null runs the whole path without a GPU.")
+    words.append(instead)
     return " ".join(words)

@@ -24,13 +24,14 @@ VERBS = {
     "plot": ("cli.plot", "Draw a trace as a timeline of blocks, or a prediction as bars."),
     "export": ("cli.export", "Export a trace for a trace viewer such as Perfetto."),
     "import": ("cli.import_", "Turn a profiler's report into a program file."),
+    "calibrate": ("cli.calibrate", "Fit a machine to recordings of a GPU, each number with its error."),
     "reproduce": ("cli.reproduce", "Put a paper's claims beside what the model says of them."),
-    "validate": ("cli.validate", "Judge predictions against published times, beside simple rules."),
+    "validate": ("cli.validate", "Judge predictions against measured times, beside simple rules."),
     "show": ("cli.show", "List or detail workloads, policies, machines and traces."),
     "doctor": ("cli.doctor", "Report versions, name clashes and what the GPU backend would find."),
 }
 #: Verbs of the design that no module provides yet.
-PLANNED = frozenset(("calibrate", "tune", "compile"))
+PLANNED = frozenset(("tune", "compile"))
 
 
 class Verbs(click.Group):

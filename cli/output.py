@@ -99,17 +99,18 @@ def write_text(path: Path, text: str) -> None:
 
 
 class Progress:
-    """A counter on stderr, only where a person watches: a terminal, and not *quiet*."""
+    """A counter on stderr, only where a person watches: a terminal, and not *quiet*. *total* None is unknown."""
 
-    def __init__(self, total: int, *, quiet: bool) -> None:
+    def __init__(self, total: int | None, *, quiet: bool) -> None:
         self.total, self.done = total, 0
-        self.shown = total > 1 and not quiet and sys.stderr.isatty() and not os.environ.get("CI")
+        self.shown = total != 0 and total != 1 and not quiet and sys.stderr.isatty() and not os.environ.get("CI")
 
     def step(self, what: str) -> None:
         """Says what runs next."""
         self.done += 1
         if self.shown:
-            click.echo(f"\r\033[K{self.done}/{self.total} {what}", nl=False, err=True)
+            of = "" if self.total is None else f"/{self.total}"
+            click.echo(f"\r\033[K{self.done}{of} {what}", nl=False, err=True)
 
     def close(self) -> None:
         """Wipes the counter, so that the answer stands alone."""
