@@ -41,6 +41,7 @@ FREE = (
     "rates.l2_link_bytes_per_s=10000TB/s",
     "rates.contention_sharpness=1000",
     "rates.clock_droop=0",
+    "sync.hidden_wait_share=0",
     "block.step_clocks=0clock",
     *(f"{section}.{name}_ps=0ps" for section, names in TIMES.items() for name in names),
     "rates.sustained_share=1",

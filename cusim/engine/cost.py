@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from cusim.engine.reuse import hbm_share, link_share
+from cusim.engine.soft import norm
 from cusim.machine.machine import Machine
 from cusim.machine.occupancy import block_warps
 from cusim.program.expr import IntArray
@@ -18,6 +19,10 @@ from cusim.program.kernel import DTYPE_BYTES, Gemm, Kernel, Measured, Stream
 FULL_PIPE = 1_000_000
 #: CUDA-core operations of GeLU (tanh form) or SwiGLU for one element, counted from the formulas.
 ACTIVATION_FLOPS = 12
+#: How the products of one k step and the joining of operand A's halves for the next overlap: between one after the
+#: other (1) and side by side (large). On an H200 single products of four widths of tile, alike but for the products'
+#: time, agree on one time for the joining at 1.5 (traces/h200/occasion-3.csv, single-swiglu).
+JOIN_ORDER = 1.5
 #: Warps of the block that a machine's ``lone_block_share`` is stated for: the 256 threads of the papers' kernels
 #: (mma.sync). More warps keep the pipe busier in proportion; an H200 was read full with 12 (wgmma), as its file says.
 LONE_WARPS = 8
@@ -28,7 +33,8 @@ class BlockCost:
     """The parts of a block's work in ps, its load on the tensor pipe (of :data:`FULL_PIPE`), and the bytes a second
     that it draws from L2, from HBM and across the link between the halves of L2 while it runs at full speed.
     *activity* is its load as a part of what as many such blocks as an SM holds keep busy: what counts against the
-    power budget.
+    power budget. *partials_bytes* are what a slice of a split-K tile hands in, to be read again by whoever adds up;
+    unless those of all blocks *partials_stay* in L2, they are written to HBM too.
     """
 
     prologue_ps: int
@@ -39,6 +45,8 @@ class BlockCost:
     hbm_bytes_per_s: int
     activity: int = 0
     link_bytes_per_s: int = 0
+    partials_bytes: int = 0
+    partials_stay: bool = True
 
 
 def block_cost(kernel: Kernel, machine: Machine, table: IntArray, blocks_per_sm: int) -> BlockCost:
@@ -61,12 +69,14 @@ def _gemm(kernel: Kernel, gemm: Gemm, machine: Machine, table: IntArray, blocks_
     saturated = pipe_flops_per_s(machine, gemm.dtype)
     flops = 2 * tile_m * tile_n * tile_k
     step_bytes = (a_width * tile_m + tile_n) * tile_k * elem
-    core_ps = 0.0
-    if gemm.prologue != "none":
-        core_ps = ACTIVATION_FLOPS * tile_m * tile_k / _core_flops_per_ps(machine)
-    compute_ps = flops / (saturated * lone_share(kernel, machine)) * 1e12 + core_ps
+    compute_ps = flops / (saturated * lone_share(kernel, machine)) * 1e12
     compute_ps += machine.block.step_clocks / rates.tensor_clock_hz * 1e12
-    step_ps = max(1, round(max(compute_ps, step_bytes / _port_bytes_per_ps(machine))))
+    if gemm.prologue != "none":
+        compute_ps = norm((compute_ps, _join_ps(kernel, machine)), JOIN_ORDER)
+    port_ps, round_trip_ps = step_bytes / _port_bytes_per_ps(machine), machine.block.load_ps / kernel.stages
+    step_ps = max(1, round(max(compute_ps, port_ps, round_trip_ps)))
+    # The first stages are on their way together: their round trip is the prologue's.
+    ahead_ps = round(kernel.stages * max(0.0, step_ps - max(compute_ps, port_ps, 1.0)))
     slots = blocks_per_sm * machine.limits.sms
     share = hbm_share(kernel, gemm, table, slots, rates.l2_capacity_bytes, elem)
     crossing = link_share(kernel, gemm, table, slots)
@@ -77,7 +87,7 @@ def _gemm(kernel: Kernel, gemm: Gemm, machine: Machine, table: IntArray, blocks_
     pipe_load = min(FULL_PIPE, round(FULL_PIPE * (flops / saturated * 1e12) / step_ps))
     most = min(1.0, lone_share(kernel, machine) * blocks_per_sm)
     return BlockCost(
-        prologue_ps=_prologue(machine),
+        prologue_ps=max(0, _prologue(machine) - ahead_ps),
         step_ps=step_ps,
         tail_ps=machine.block.epilogue_ps + round(tail),
         pipe_load=pipe_load,
@@ -85,6 +95,8 @@ def _gemm(kernel: Kernel, gemm: Gemm, machine: Machine, table: IntArray, blocks_
         hbm_bytes_per_s=round(draw * share),
         activity=min(FULL_PIPE, round(pipe_load / most)),
         link_bytes_per_s=round(draw * crossing),
+        partials_bytes=partials_bytes(kernel) if partial else 0,
+        partials_stay=partials_bytes(kernel) * kernel.blocks <= rates.l2_capacity_bytes,
     )
 
 
@@ -119,6 +131,12 @@ def lone_share(kernel: Kernel, machine: Machine) -> float:
     return min(1.0, machine.rates.lone_block_share * max(1.0, block_warps(kernel.block.threads) / LONE_WARPS))
 
 
+def _join_ps(kernel: Kernel, machine: Machine) -> float:
+    """Time in which a block's threads join the halves of a k step of operand A (SwiGLU)."""
+    elements = kernel.tile[0] * kernel.tile[2] / kernel.block.threads
+    return machine.block.join_clocks * elements / machine.rates.tensor_clock_hz * 1e12
+
+
 def _prologue(machine: Machine) -> int:
     return machine.block.prologue_ps + machine.block.load_ps
 
@@ -135,7 +153,12 @@ def finish_ps(kernel: Kernel, machine: Machine) -> float:
 
 def partials_ps(kernel: Kernel, machine: Machine) -> float:
     """Time in which a split-K block stores the partial sums of its tile, in fp32."""
-    return _store_ps(kernel.tile[0] * kernel.tile[1] * DTYPE_BYTES["fp32"], machine)
+    return _store_ps(partials_bytes(kernel), machine)
+
+
+def partials_bytes(kernel: Kernel) -> int:
+    """The partial sums of a tile, in fp32."""
+    return kernel.tile[0] * kernel.tile[1] * DTYPE_BYTES["fp32"]
 
 
 def _store_ps(bytes_: int, machine: Machine) -> float:

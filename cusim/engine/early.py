@@ -35,7 +35,7 @@ def wait_for_the_kernel_ahead(runs: Sequence[KernelRun], machine: Machine) -> tu
         complete = Semaphores(names[-1], len(names) - 1, [tiles], 0)
         each = ([0] * tiles, [1] * tiles)
         ahead.outgoing = (*ahead.outgoing, Outgoing(complete, (each,), machine.launch.early_wait_ps))
-        steps = Steps(run.first_load_ps, run.first_load_ps, run.cost.step_ps, run.kernel.stages, 0)
+        steps = Steps(run.first_load_ps, run.first_load_ps, run.cost.step_ps, run.kernel.stages, 0, 0)
         run.waits = WaitCompiler(run.kernel, (), steps, gate=(run.first_load_ps, complete, 0, 1, tiles, True))
         run.overheads = replace(run.overheads, preload_ps=0)  # no operand is loaded while a block waits there
     return tuple(names)

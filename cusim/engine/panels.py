@@ -1,7 +1,8 @@
 """Which blocks find the panels of their operands in L2: those that start soon after a block that loaded the same ones.
 
 Blocks that start together read a shared panel in step, so HBM delivers it once. A block that starts later follows behind;
-it still finds the panel in L2 as long as HBM has not filled L2 anew in between. This is what tile order and staggered
+it still finds the panel in L2 as long as HBM has not filled half of L2 anew in between (either half keeps copies of what
+its own SMs ask for). This is what tile order and staggered
 starts, behind semaphores, do to memory (:mod:`cusim.engine.reuse` is the same for blocks in whole waves).
 """
 
@@ -51,7 +52,7 @@ class Panels:
         self._b = _Operand(kernel.tile[1], stays_in_l2(gemm.n * gemm.k * elem, capacity))
         self._slices = kernel.grid[2]
         self._total = self._a.width + self._b.width
-        self._window_ps = round(capacity / machine.rates.hbm_bytes_per_s * 1e12)
+        self._window_ps = round(capacity / 2 / machine.rates.hbm_bytes_per_s * 1e12)
 
     def shares(self, row: int, col: int, slice_: int, tpc: int, at: int) -> Shares:
         """What of its loads the block of a tile, started on *tpc* at *at*, gets from HBM and across the link."""

@@ -39,7 +39,8 @@ class Outgoing:
 
 @dataclass(frozen=True, slots=True)
 class Overheads:
-    """Times of a kernel's blocks that the plan decides: ticket before, post after, each wait, refill after one.
+    """Times of a kernel's blocks that the plan decides: ticket before, post after, the first wait and each
+    later one where they are satisfied, refill after one that was not.
 
     *preload_ps* is the main-loop time that goes by the loads of the independent operand which run ahead; 0 without R.
     *merge_ps* is what a serial split-K slice takes to read the sum of those before it.
@@ -48,6 +49,7 @@ class Overheads:
     entry_ps: int
     post_ps: int
     wait_ps: int
+    later_wait_ps: int
     refill_ps: int
     preload_ps: int = 0
     merge_ps: int = 0
@@ -113,7 +115,7 @@ class KernelRun:
         self.outgoing = tuple(outgoing)
         kernel, over = self.kernel, self.overheads
         loop_ps = over.entry_ps + self.cost.prologue_ps
-        steps = Steps(self.first_load_ps, loop_ps, self.cost.step_ps, kernel.stages, over.wait_ps)
+        steps = Steps(self.first_load_ps, loop_ps, self.cost.step_ps, kernel.stages, over.wait_ps, over.later_wait_ps)
         if incoming:
             self.waits = WaitCompiler(kernel, incoming, steps)
         if kernel.grid[2] > 1 and kernel.reduce == "serial":
@@ -153,6 +155,10 @@ class KernelRun:
                 memory = (round(l2_bytes * shares[0]), round(l2_bytes * shares[1]))
             asked = (cost.pipe_load, l2_bytes, *memory)
             pipe, l2, hbm, link = (round(part * min(looped, 1.0)) for part in asked)
+            if cost.partials_bytes:
+                handed_in = cost.partials_bytes * 10**12 // work_ps
+                l2 += 2 * handed_in  # each slice's is written once and read once
+                hbm += 0 if cost.partials_stay else handed_in
             load = self._loads[work_ps, shares] = (pipe, l2, hbm, link)
         return load
 

@@ -26,6 +26,10 @@ from cusim.program.program import Program
 #: Threads and registers of a wait-kernel. It loads a word, compares and loops: one thread does (cuSync launches one),
 #: so one warp; a 64-bit address, the word and the target fit 16 registers, which take 512 of an SM's 65536.
 SPIN_THREADS, SPIN_REGISTERS = 32, 16
+#: What of an SM's port to L2 a block reaches that reads partial sums through registers, eight loads of a thread in
+#: flight. On an H200 each further slice of a lone 128x256 tile took 1.37 us, 96 GB/s of 127 (traces/h200/occasion-3.csv,
+#: single-split, 128x2048x4096).
+PARTIALS_READ_SHARE = 0.75
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +149,7 @@ def _overheads(kernel: Kernel, machine: Machine, flags: Flags, cost: BlockCost, 
         entry_ps=block.ticket_ps if synced and not flags.T else 0,
         post_ps=post,
         wait_ps=sync.satisfied_ps + behind,
+        later_wait_ps=round((sync.satisfied_ps + behind) * (1.0 - sync.hidden_wait_share)),
         refill_ps=block.load_ps,
         preload_ps=round(_independent_share(kernel) * kernel.stages * cost.step_ps) if flags.R else 0,
         merge_ps=_port_ps(kernel, machine, _element_bytes(kernel)) if kernel.gemm and kernel.reduce == "serial" else 0,
@@ -165,7 +170,7 @@ def _reduce_ps(kernel: Kernel, machine: Machine) -> int:
     gemm = kernel.gemm
     if gemm is None or kernel.reduce != "last_arriver":
         return 0
-    read = _port_ps(kernel, machine, kernel.grid[2] * DTYPE_BYTES["fp32"])
+    read = round(_port_ps(kernel, machine, kernel.grid[2] * DTYPE_BYTES["fp32"]) / PARTIALS_READ_SHARE)
     return machine.block.load_ps + read + round(finish_ps(kernel, machine))
 
 

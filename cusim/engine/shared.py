@@ -15,16 +15,17 @@ from typing import Any, TypeAlias
 
 from cusim.engine.clock import Clock
 from cusim.engine.cost import FULL_PIPE
+from cusim.engine.soft import norm
 from cusim.machine.machine import Machine
 
 #: Relative change of the factor below which blocks are not re-timed; tests hold the totals of this default
 #: against the exact form (quantum 0, no settling).
 QUANTUM = 0.02
 SETTLE_PS = 200_000
+#: The power of the busy share with which the clock falls: nothing to see at half, steep towards all.
+DROOP_ORDER = 2
 #: Rounds in which clock and time are brought to agree; each cuts the error to about a fifth.
 _ROUNDS = 4
-#: The order of a norm that stands for a hard maximum.
-HARD = 1000
 
 #: Parts of a full pipe, and bytes a second of L2, HBM and the link, that blocks ask for at full speed.
 Draw: TypeAlias = tuple[int, int, int, int]
@@ -84,7 +85,7 @@ class Shared:
         asked = [draw / rate for draw, rate in zip(self.drawn[1:], self._rates, strict=True)]
         slow = max(1.0, *asked)
         for _ in range(_ROUNDS if self._droop and busy else 1):
-            clock = 1.0 - self._droop * (busy / slow) ** 2
+            clock = 1.0 - self._droop * (busy / slow) ** DROOP_ORDER
             slow = norm((1.0 / clock, *asked), self._sharpness)
         return 1.0 / slow, 1.0 - 1.0 / (clock * slow)
 
@@ -96,11 +97,3 @@ class Shared:
         if self._is_off():
             self.factor, self.memory = self._wanted()
             self._retime()
-
-
-def norm(times: tuple[float, ...], sharpness: float) -> float:
-    """The norm of that order: at least the longest of *times*, and that alone from :data:`HARD` on."""
-    longest = max(times)
-    if sharpness >= HARD:
-        return longest
-    return longest * float(sum((time / longest) ** sharpness for time in times) ** (1.0 / sharpness))

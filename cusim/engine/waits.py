@@ -58,8 +58,8 @@ class Incoming:
 class Steps:
     """Where k steps lie in a block's work: loads of step j are issued *stages* steps before it is computed.
 
-    *first_load_ps* is the work before the first load, *loop_ps* that before the first step; *wait_ps* is what a wait
-    costs that is satisfied.
+    *first_load_ps* is the work before the first load, *loop_ps* that before the first step; *wait_ps* is what a
+    block's first wait costs when it is satisfied, *later_wait_ps* what each further one does.
     """
 
     first_load_ps: int
@@ -67,6 +67,11 @@ class Steps:
     step_ps: int
     stages: int
     wait_ps: int
+    later_wait_ps: int
+
+    def waited(self, waits: int) -> int:
+        """What so many satisfied waits cost together."""
+        return self.wait_ps + (waits - 1) * self.later_wait_ps if waits else 0
 
     def position(self, step: int) -> int:
         """Work done when the loads of the slice's *step*-th step are issued, waits not counted."""
@@ -97,7 +102,7 @@ class WaitCompiler:
         self._shape = (rows if self._by_row else 1, cols if self._by_col else 1, slices if self._by_slice else 1)
         self._rows_at_once = max(1, _CHUNK // (self._shape[1] * self._shape[2] * kernel.slice_steps))
         self._positions = [steps.position(step) for step in range(kernel.slice_steps)]
-        self._wait_ps = steps.wait_ps
+        self._waited = steps.waited
 
     def waits_of(self, row: int, col: int, slice_: int) -> WaitList:
         """The waits of the block that computes a tile (or one slice of it)."""
@@ -122,11 +127,11 @@ class WaitCompiler:
         lists: dict[tuple[int, int, int], list[Entry]] = {}
         for row, col, slice_, step, place, index, target, count in table.tolist():
             entries = lists.setdefault((row, col, slice_), list(self._gate))
-            where = self._positions[step] + (len(entries) - len(self._gate)) * self._wait_ps
+            where = self._positions[step] + self._waited(len(entries) - len(self._gate))
             sems = self._incoming[place].semaphores
             entries.append((where, sems, index, index + count, target, step < self._kernel.stages))
         for key, entries in lists.items():
-            self._cache[key] = WaitList(entries, (len(entries) - len(self._gate)) * self._wait_ps)
+            self._cache[key] = WaitList(entries, self._waited(len(entries) - len(self._gate)))
 
 
 def _evaluate(

@@ -110,6 +110,8 @@ _NAMED = {
     "sustained_share": FRACTION,
     "clock_droop": LOSS,
     "step_clocks": CLOCKS,
+    "join_clocks": CLOCKS,
+    "hidden_wait_share": LOSS,
     "contention_sharpness": ORDER,
     "band_pct": PERCENT,
     "placement": WORD,

@@ -83,10 +83,13 @@ class Block:
     ``prologue_ps`` runs from the block's start to its first load, ``load_ps`` is one load round trip,
     ``epilogue_ps`` the fixed part after the main loop. ``ticket_ps`` is an atomic ticket with its barrier.
     ``step_clocks`` is what a k step takes beyond its products: waiting at the stage's barrier and letting go of it.
+    ``join_clocks`` is what each thread of a block takes for an element of operand A that is joined from two halves
+    (SwiGLU), all threads at once.
     """
 
     prologue_ps: int
     step_clocks: float
+    join_clocks: float
     epilogue_ps: int
     ticket_ps: int
     load_ps: int
@@ -99,7 +102,8 @@ class Sync:
     ``post_ps`` (``post_store_ps`` with flag A) lies on the posting block's path: barrier, fence, then the
     atomic add or release store leaves. ``visible_ps`` (``visible_store_ps``) runs from there until a poller
     has seen it, the mean half of its poll period included. ``satisfied_ps`` is what an already satisfied
-    wait costs the loading thread, ``same_address_ps`` the spacing of posts to one address.
+    wait costs the loading thread; of a block's waits after its first, polling ahead of the loads hides
+    ``hidden_wait_share``. ``same_address_ps`` is the spacing of posts to one address.
     """
 
     post_ps: int
@@ -108,6 +112,7 @@ class Sync:
     visible_store_ps: int
     poll_ps: int
     satisfied_ps: int
+    hidden_wait_share: float
     same_address_ps: int
 
 

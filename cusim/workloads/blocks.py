@@ -44,14 +44,14 @@ class Tiling:
 def block_of(gemm: Gemm, tiling: Tiling, rule: Architecture) -> BlockResources:
     """Threads, registers and shared memory of a block by the architecture's rule."""
     accumulators = tiling.tile[0] * tiling.tile[1]
-    workers = max(128, _up(-(-accumulators // rule.accumulators_per_thread), rule.thread_step))
-    if rule.group_rows:  # a warpgroup to so many rows of the tile; two such bands each where those are too many
-        groups = tiling.tile[0] // rule.group_rows
-        workers = max(workers, 128 * (groups if groups <= rule.most_groups else groups // 2))
+    workers = max(
+        128, _up(-(-accumulators // rule.accumulators_per_thread), rule.thread_step), 128 * _groups(tiling, rule)
+    )
     held = -(-accumulators // (workers * rule.accumulators_per_register))
     threads, registers = workers + rule.extra_threads, _up(held + rule.other_registers, 8)
     if rule.extra_threads:  # warp-specialised: the loading warps give registers up to those that compute
-        registers = min(registers, _SM_REGISTERS // threads // 8 * 8)
+        most = _SM_REGISTERS // threads // 8 * 8
+        registers = most if workers > 128 else min(registers, most)
     return BlockResources(threads, registers, _shared_bytes(gemm, tiling, rule))
 
 
@@ -71,6 +71,14 @@ def fitting(gemm: Gemm, tiling: Tiling, rule: Architecture, key: str, problems: 
         why = f"takes {block.threads} threads of {block.registers} registers, more than an SM of {rule.name} holds"
         problems.add(key, size, f"{why}; choose a smaller tile")
     return found
+
+
+def _groups(tiling: Tiling, rule: Architecture) -> int:
+    """Warpgroups that share the rows of a tile; each takes two bands of rows where there would be too many."""
+    if not rule.group_rows:
+        return 0
+    groups = tiling.tile[0] // rule.group_rows
+    return groups if groups <= rule.most_groups else groups // 2
 
 
 def _shared_bytes(gemm: Gemm, tiling: Tiling, rule: Architecture) -> int:

@@ -45,7 +45,7 @@ def test_values_are_plain_numbers_in_internal_units(name: str) -> None:
             kinds = {"placement": str, "sm_order": tuple}
             floats = (
                 "sm_l2_bytes_per_clock", "sm_store_bytes_per_clock", "tensor_efficiency", "lone_block_share",
-                "sustained_share", "clock_droop", "contention_sharpness", "step_clocks",
+                "sustained_share", "clock_droop", "contention_sharpness", "step_clocks", "join_clocks", "hidden_wait_share",
             )  # fmt: skip
             assert type(getattr(part, leaf)) is kinds.get(leaf, float if leaf in floats else int), leaf
 
