@@ -13,14 +13,16 @@ from cusim.calibrate.estimates import Estimate, blind_columns, estimated, unseen
 from cusim.calibrate.fixed import value_of
 from cusim.calibrate.parameters import Fitted
 from cusim.calibrate.scaled import Floats, Scaled, Watch
+from cusim.calibrate.scan import scanned
 from cusim.errors import refuse
 from cusim.machine.machine import Machine
 from cusim.recording.cells import cell_of
 from cusim.recording.rows import Row
 
-#: Relative residual up to which a row counts by its square; beyond, by its size (soft_l1).
-SOFT = 0.02
-#: Distinct cells of a first, quick fit; the second begins where it ended, on all rows.
+#: Relative residual up to which a row counts by its square; beyond, by its size (soft_l1). Far from the solution most
+#: rows would count as outliers, so that the first fit takes them all in earnest.
+EARNEST, SOFT = 0.2, 0.02
+#: Distinct cells that find the solution; a few rounds on all rows then settle it.
 FEW_CELLS = 96
 #: Rows that must be there beyond one a parameter.
 SPARE = 5
@@ -56,10 +58,10 @@ def fit(
     if not few.parameters:
         return Fit(machine, tuple(unseen(each, machine) for each in parameters))
     every = few.over(rows)
-    for scaled in (few, every) if len(few.rows) < len(rows) else (every,):
+    for scaled, soft, rounds in ((few, EARNEST, _MOST_ROUNDS), (few, SOFT, _MOST_ROUNDS), (every, SOFT, _LAST_ROUNDS)):
         found = least_squares(
-            scaled.residuals, at, jac=scaled.jacobian, bounds=scaled.bounds, loss="soft_l1", f_scale=SOFT,
-            ftol=_TOLERANCE, xtol=_TOLERANCE, gtol=None, max_nfev=_MOST_ROUNDS,
+            scaled.residuals, at, jac=scaled.jacobian, bounds=scaled.bounds, loss="soft_l1", f_scale=soft,
+            ftol=_TOLERANCE, xtol=_TOLERANCE, gtol=None, max_nfev=rounds,
         )  # fmt: skip
         at = np.asarray(found.x)
     estimates = {each.parameter.path: each for each in estimated(every, at)}
@@ -91,18 +93,14 @@ def _place(row: Row) -> tuple[Any, ...]:
 
 
 def _begun(every: Scaled) -> tuple[Scaled, Floats]:
-    """The parameters that rows see, and where the fit begins: at the machine's own values, or where they have none.
+    """The parameters that rows see, and where their fit begins: near the machine's own values, where these make sense.
 
-    A value without effect, such as a limit that never binds, gives the fit no direction: it begins at its usual size.
-    What has no effect there either is left as it was.
+    What has no effect, such as a limit that binds nowhere around, is left as it was.
     """
     own = np.array([value_of(every.machine, each.path) for each in every.parameters]) / every.scale
     inside = (own > every.bounds[0]) & (own < every.bounds[1])
-    at = np.where(inside, own, 1.0)
+    at = scanned(every, np.where(inside, own, 1.0), EARNEST)
     blind = blind_columns(every.jacobian(at))
-    if blind.any():
-        at = np.where(blind, 1.0, at)
-        blind = blind_columns(every.jacobian(at))
     seen = tuple(each for each, dark in zip(every.parameters, blind, strict=True) if not dark)
     return every.only(seen), at[~blind]
 
