@@ -12,7 +12,8 @@ class Read:
     """A leaf that micro-benchmarks give by themselves: the mean of the medians of *quantities*.
 
     *quantities* are names in a micro-benchmark file; ``*`` stands for any text and ``{sms}`` for the number of SMs.
-    Where only the sum of two leaves can be measured, *less* is the one that keeps its value and is taken off.
+    Where only the sum of two leaves can be measured, *less* is the one that is taken off: as it was read, else as the
+    machine has it, and then nobody knows how well the rest is known.
     """
 
     path: str
@@ -26,7 +27,8 @@ class Fitted:
     """A leaf that the times of single kernels fix together with others, between *least* and *most*, in *unit*.
 
     *start* is its usual size: the scale of the fit, and where it begins if the machine's own value lies outside the
-    bounds or has no effect (a limit that never binds). Only *usual* ones are fitted unless others are asked for.
+    bounds or has no effect (a limit that never binds). Only *usual* ones are fitted unless others are asked for; one
+    that cannot be told from *beside* is usual only where that leaf has been read.
     """
 
     path: str
@@ -36,11 +38,15 @@ class Fitted:
     unit: str
     meaning: str
     usual: bool = True
+    beside: str = ""
 
 
 READ = (
     Read("rates.clock_hz", "sm_clock", "cycles of an SM that does no tensor work, over time"),
     Read("rates.hbm_bytes_per_s", "bandwidth_hbm", "bytes read plus written by a copy that L2 cannot hold"),
+    Read("block.prologue_ps", "block_first_load", "block start to first load, no ticket and no wait"),
+    Read("block.ticket_ps", "block_ticket_*", "block start to its ticket, beyond that of blocks that take none"),
+    Read("sync.post_ps", "block_post_*", "end of a block to its posts' leaving"),
     Read("sync.visible_ps", "semaphore_red", "one way less the post", less="sync.post_ps"),
     Read("sync.visible_store_ps", "semaphore_store", "one way by a store less the post", less="sync.post_store_ps"),
     Read("sync.satisfied_ps", "acquire_and_fence", "an acquire that finds its value, and the proxy fence behind it"),
@@ -57,7 +63,7 @@ READ = (
 )
 
 #: Clocks of SMs that run their tensor cores, ``n`` of them at once, in quantities of this name. They give both leaves:
-#: the clock of few, and the part lost with all busy, as the busy share squared.
+#: the clock of few, and the part lost with all busy, by the law that the engine has for shares between.
 TENSOR_CLOCK = "clock_tensor_"
 TENSOR_LEAVES = ("rates.tensor_clock_hz", "rates.clock_droop")
 
@@ -75,8 +81,9 @@ FITTED = (
     Fitted("rates.contention_sharpness", 1, 4, 20, "1", "how softly the limits meet: the order of their norm"),
     Fitted("rates.sm_store_bytes_per_clock", 4, 50, 256, "B/clock", "what an SM stores of a result"),
     Fitted("block.prologue_ps", 0, 1.5, 10, "us", "block start to first load"),
-    # Whole kernels show only its sum with prologue_ps: it keeps what recordings block by block gave.
-    Fitted("block.epilogue_ps", 0, 0.5, 10, "us", "fixed part behind the main loop", usual=False),
+    # Whole kernels show only the sum of these two.
+    Fitted("block.epilogue_ps", 0, 0.5, 10, "us", "fixed part behind the main loop", beside="block.prologue_ps"),
+    Fitted("block.join_clocks", 0, 20, 400, "clock", "what a thread takes to join an element of two halves (SwiGLU)"),
     # A share of the peak says nothing of tiles that were not seen; step_clocks does, and the two go together.
     Fitted("rates.tensor_efficiency", 0.2, 0.8, 1, "1", "share of the peak of a saturated main loop", usual=False),
 )
@@ -88,7 +95,8 @@ def fitted_parameters(asked: tuple[str, ...], taken: set[str]) -> tuple[Fitted, 
     Raises InputError for a leaf that no fit knows.
     """
     if not asked:
-        return tuple(each for each in FITTED if each.usual and each.path not in taken)
+        usual = (each for each in FITTED if each.usual and (not each.beside or each.beside in taken))
+        return tuple(each for each in usual if each.path not in taken)
     known = {each.path: each for each in FITTED}
     problems = Problems("the command line")
     for path in asked:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import fnmatch
 import math
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from cusim.calibrate.fixed import Fixed, value_of
 from cusim.calibrate.micro import Samples
 from cusim.calibrate.parameters import ORDER_LEAF, READ, SM_ORDER, TENSOR_CLOCK, TENSOR_LEAVES, Read
 from cusim.calibrate.pool import Pool
+from cusim.engine.shared import DROOP_ORDER
 from cusim.errors import Problems
 from cusim.machine.machine import Machine
 from cusim.machine.quantity import kind_of
@@ -33,14 +34,20 @@ class Readings:
 def readings(pool: Pool, machine: Machine) -> Readings:
     """Every leaf that *pool* fixes. Raises InputError for a quantity that has another unit or makes no sense."""
     problems, warnings = Problems(pool.said), list[str]()
-    fixed = [each for read in READ if (each := _read(read, pool, machine, problems, warnings)) is not None]
+    known: dict[str, Fixed] = {}
+    for read in READ:
+        if (found := _read(read, pool, machine, known, problems, warnings)) is not None:
+            known[read.path] = found
+    fixed = list(known.values())
     fixed += _tensor_clock(pool, machine, problems, warnings)
     fixed += _sm_order(pool, machine, problems, warnings)
     problems.raise_if_any()
     return Readings(tuple(fixed), tuple(warnings))
 
 
-def _read(read: Read, pool: Pool, machine: Machine, problems: Problems, warnings: list[str]) -> Fixed | None:
+def _read(
+    read: Read, pool: Pool, machine: Machine, known: Mapping[str, Fixed], problems: Problems, warnings: list[str]
+) -> Fixed | None:
     pattern = read.quantities.format(sms=machine.limits.sms)
     measured = pool.samples(fnmatch.filter(pool.names, pattern))
     if not measured:
@@ -57,20 +64,28 @@ def _read(read: Read, pool: Pool, machine: Machine, problems: Problems, warnings
         if stderr is None:
             warnings.append(f"{read.path}: too few samples of {by} for a standard error")
         return Fixed(read.path, value, stderr, by, source, pool.record)
-    return _rest_of_sum(read, value, by, source, pool, machine, warnings)
+    return _rest_of_sum(read, Fixed(read.path, value, stderr, by, source, pool.record), machine, known, warnings)
 
 
 def _rest_of_sum(
-    read: Read, value: float, by: str, source: str, pool: Pool, machine: Machine, warnings: list[str]
+    read: Read, whole: Fixed, machine: Machine, known: Mapping[str, Fixed], warnings: list[str]
 ) -> Fixed | None:
-    """What is left of a measured sum; the sum is measured and its parts are not, so neither has a standard error."""
-    rest = value - value_of(machine, read.less)
+    """What is left of a measured sum; where the other part was not read, neither part has a standard error."""
+    part = known.get(read.less)
+    taken = value_of(machine, read.less) if part is None else part.value
+    assert not isinstance(whole.value, tuple)
+    assert not isinstance(taken, tuple)
+    rest = whole.value - taken
     if rest <= 0:
-        warnings.append(f"{read.path} keeps what it had: {by} is no more than {read.less} alone")
+        warnings.append(f"{read.path} keeps what it had: {whole.by} is no more than {read.less} alone")
         return None
-    warnings.append(f"{read.path}: {by} fixes only the sum with {read.less}, which keeps its value")
-    told = f"{source}; only the sum with {read.less} is measured"
-    return Fixed(read.path, rest, None, f"{by} less {read.less}", told, pool.record, "extrapolated")
+    by = f"{whole.by} less {read.less}"
+    if part is None:
+        warnings.append(f"{read.path}: {whole.by} fixes only the sum with {read.less}, which keeps its value")
+        told = f"{whole.source}; only the sum with {read.less} is measured"
+        return replace(whole, value=rest, stderr=None, by=by, source=told, status="extrapolated")
+    stderr = None if whole.stderr is None or part.stderr is None else math.hypot(whole.stderr, part.stderr)
+    return replace(whole, value=rest, stderr=stderr, by=by, source=f"{whole.source}; less {read.less}")
 
 
 def _internal(name: str, samples: Samples, path: str, problems: Problems) -> tuple[float, float | None] | None:
@@ -107,7 +122,7 @@ def _origin(pool: Pool) -> str:
 
 
 def _tensor_clock(pool: Pool, machine: Machine, problems: Problems, warnings: list[str]) -> list[Fixed]:
-    """The clock under tensor work as a straight line over the square of the busy share, by least squares."""
+    """The clock under tensor work as a straight line over the engine's power of the busy share, by least squares."""
     counts = {name: name.removeprefix(TENSOR_CLOCK) for name in pool.names if name.startswith(TENSOR_CLOCK)}
     names = sorted((name for name, count in counts.items() if count.isdecimal()), key=lambda name: int(counts[name]))
     measured = pool.samples(names)
@@ -120,17 +135,17 @@ def _tensor_clock(pool: Pool, machine: Machine, problems: Problems, warnings: li
         return []
     shares = np.array([count / machine.limits.sms for count, _ in points])
     clocks = np.array([clock for _, clock in points])
-    design = np.stack([np.ones_like(shares), shares**2], axis=1)
+    design = np.stack([np.ones_like(shares), shares**DROOP_ORDER], axis=1)
     (clock, slope), *_ = np.linalg.lstsq(design, clocks, rcond=None)
     droop = -slope / clock
     residuals = clocks - design @ np.array([clock, slope])
     errors = _line_errors(design, residuals, clock, slope)
-    source = f"clock of n SMs that run their tensor cores, a line over (n / SMs)^2: {_medians(measured)}; "
+    source = f"clock of n SMs that run their tensor cores, a line over (n / SMs)^{DROOP_ORDER}: {_medians(measured)}; "
     source += _origin(pool)
     by = f"{TENSOR_CLOCK}* ({len(points)} points)"
     worst = float(np.abs(residuals / clocks).max())
     if worst > _CROOKED:
-        warnings.append(f"{TENSOR_LEAVES[1]}: no straight line over the squared busy share; it misses a reading by "
+        warnings.append(f"{TENSOR_LEAVES[1]}: the line over (n / SMs)^{DROOP_ORDER} misses a reading by "
                         f"{100 * worst:.1f} %")  # fmt: skip
     if droop < 0:
         warnings.append(f"{TENSOR_LEAVES[1]}: {by} does not fall with busy SMs; it is taken as none")
