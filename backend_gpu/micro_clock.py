@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from backend_gpu.bench import Bench as Products
 from backend_gpu.bench import Mode
@@ -23,6 +24,10 @@ _TILE, _DEPTH = (128, 192), 49152
 #: Time between two readings, and how many: a GPU that lets a voltage regulator swing does so for 0.1 ms.
 _STEP_NS, _READINGS = 2_000, 1_200
 _SETTLED_NS = 120_000
+#: Tiles of two and three warpgroups, and two depths whose difference is all main loop. Depths of 64 x an odd number
+#: keep the rows of an operand from falling on the same channels of memory.
+_STEP_TILES, _STEP_DEPTHS, _STEP_K = ((128, 256), (128, 192), (192, 192), (128, 128)), (64 * 129, 64 * 385), 64
+_FLOPS_PER_CLOCK = 4096
 
 
 def clock(b: Bench) -> None:
@@ -44,10 +49,27 @@ def clock(b: Bench) -> None:
     b.found.add("clock_zeros", "GHz", how, _clocks(b, zeros))
 
 
-def _product(b: Bench, rows: int, cols: int) -> Products:
+def steps(b: Bench) -> None:
+    """What a k step takes beyond its products: a lone tile at two depths, in clocks with one SM's tensor cores busy."""
+    clocks_a_ns = float(np.median(b.found.quantities["clock_tensor_1"].samples))
+    for rows, cols in _STEP_TILES:
+        short, long = (_times(b, _product(b, 1, 1, (rows, cols), depth)) for depth in _STEP_DEPTHS)
+        ns_a_step = (long - np.median(short)) / ((_STEP_DEPTHS[1] - _STEP_DEPTHS[0]) / _STEP_K)
+        products = 2 * rows * cols * _STEP_K / _FLOPS_PER_CLOCK
+        how = f"clocks of a k step of a lone {rows}x{cols} tile at clock_tensor_1, beyond the {products:g} of products"
+        b.found.add(f"step_clocks_{rows}x{cols}", "clock", how, (ns_a_step * clocks_a_ns - products).tolist())
+
+
+def _times(b: Bench, products: Products) -> NDArray[np.float64]:
+    """Nanoseconds of a run, several times."""
+    commands: Any = products.commands(0, Mode())
+    return np.array([products.timed(commands) / 1000 for _ in range(9)])
+
+
+def _product(b: Bench, rows: int, cols: int, tile: tuple[int, int] = _TILE, depth: int = _DEPTH) -> Products:
     """A product of rows x cols tiles, each on an SM of its own."""
-    sizes = (rows * _TILE[0], cols * _TILE[1], _DEPTH)
-    cell = Cell("", "calibrate", "", sizes[0], f"{_TILE[0]}x{_TILE[1]}x64", "1", "stream", "stream", "group:8", None)
+    sizes = (rows * tile[0], cols * tile[1], depth)
+    cell = Cell("", "calibrate", "", sizes[0], f"{tile[0]}x{tile[1]}x64", "1", "stream", "stream", "group:8", None)
     program, plan = program_of(replace(cell, gemm=sizes), "h200")
     products = Products(b.device, program, plan)
     products.run(products.commands(0, Mode()))

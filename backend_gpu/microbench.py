@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from backend_gpu.micro_blocks import blocks
-from backend_gpu.micro_clock import clock
+from backend_gpu.micro_clock import clock, steps
 from backend_gpu.micro_device import Bench
 from backend_gpu.micro_launch import dispatch, gaps, launch_order, launches, releases
 from backend_gpu.micro_memory import bandwidth, occupancies, semaphores, timer
@@ -24,7 +24,7 @@ from backend_gpu.micro_record import Findings, write_findings
 
 #: In this order.
 PARTS: tuple[Callable[[Bench], None], ...] = (
-    timer, clock, launches, gaps, releases, semaphores, blocks, dispatch, occupancies, bandwidth, launch_order,
+    timer, clock, steps, launches, gaps, releases, semaphores, blocks, dispatch, occupancies, bandwidth, launch_order,
 )  # fmt: skip
 
 

@@ -133,8 +133,9 @@ def _tensor_clock(pool: Pool, machine: Machine, problems: Problems, warnings: li
     if len(names) < 2:
         warnings.append(f"{TENSOR_CLOCK}* was measured with one number of SMs busy: a clock and its droop need two")
         return []
-    shares = np.array([count / machine.limits.sms for count, _ in points])
     clocks = np.array([clock for _, clock in points])
+    # Work done at once, as the engine counts it: SMs that run slower do less of it.
+    shares = np.array([count / machine.limits.sms for count, _ in points]) * clocks / clocks.max()
     design = np.stack([np.ones_like(shares), shares**DROOP_ORDER], axis=1)
     (clock, slope), *_ = np.linalg.lstsq(design, clocks, rcond=None)
     droop = -slope / clock

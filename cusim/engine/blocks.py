@@ -76,7 +76,8 @@ class Blocks:
             lane.waits = waits
             work = run.work[run.slices[ticket]] + waits.extra_ps
         lane.work = work
-        load = run.asks(ticket, work, lane.sm.index, at)
+        lane.unasked = run.panels is not None and lane.waits.stands_at(at)
+        load = run.load_of(work) if lane.unasked else run.asks(ticket, work, lane.sm.index, at)
         if load is not lane.load:
             lane.sm.remove(lane.load)
             lane.sm.add(load)
@@ -163,9 +164,11 @@ class Blocks:
             first_load = now
         run.late[lane.ticket] = (first_load, total + now - lane.waited_from)
         if initial:
-            lane.pos += self._preloaded(run, now - lane.waited_from)
+            lane.pos = min(lane.pos + self._preloaded(run, now - lane.waited_from), lane.work)
             lane.since = now
-            lane.load = run.asks(lane.ticket, lane.work, lane.sm.index, now)  # with whoever begins to load now
+            if lane.unasked:  # it loads with whoever begins now, not with whoever it was placed with
+                lane.unasked = False
+                lane.load = run.asks(lane.ticket, lane.work, lane.sm.index, now)
         else:
             lane.since = now + run.overheads.refill_ps
         lane.next_wait = lane.stop_at + 1

@@ -33,7 +33,8 @@ class BlockCost:
     """The parts of a block's work in ps, its load on the tensor pipe (of :data:`FULL_PIPE`), and the bytes a second
     that it draws from L2, from HBM and across the link between the halves of L2 while it runs at full speed.
     *activity* is its load as a part of what as many such blocks as an SM holds keep busy: what counts against the
-    power budget. *partials_bytes* are what a slice of a split-K tile hands in, to be read again by whoever adds up;
+    power budget. *fill_ps* is the end of the prologue, from the first load on (None: a whole round trip).
+    *partials_bytes* are what a slice of a split-K tile hands in, to be read again by whoever adds up;
     unless those of all blocks *partials_stay* in L2, they are written to HBM too.
     """
 
@@ -45,6 +46,7 @@ class BlockCost:
     hbm_bytes_per_s: int
     activity: int = 0
     link_bytes_per_s: int = 0
+    fill_ps: int | None = None
     partials_bytes: int = 0
     partials_stay: bool = True
 
@@ -87,7 +89,7 @@ def _gemm(kernel: Kernel, gemm: Gemm, machine: Machine, table: IntArray, blocks_
     pipe_load = min(FULL_PIPE, round(FULL_PIPE * (flops / saturated * 1e12) / step_ps))
     most = min(1.0, lone_share(kernel, machine) * blocks_per_sm)
     return BlockCost(
-        prologue_ps=max(0, _prologue(machine) - ahead_ps),
+        prologue_ps=_prologue(machine) - ahead_ps,
         step_ps=step_ps,
         tail_ps=machine.block.epilogue_ps + round(tail),
         pipe_load=pipe_load,
@@ -95,6 +97,7 @@ def _gemm(kernel: Kernel, gemm: Gemm, machine: Machine, table: IntArray, blocks_
         hbm_bytes_per_s=round(draw * share),
         activity=min(FULL_PIPE, round(pipe_load / most)),
         link_bytes_per_s=round(draw * crossing),
+        fill_ps=machine.block.load_ps - ahead_ps,
         partials_bytes=partials_bytes(kernel) if partial else 0,
         partials_stay=partials_bytes(kernel) * kernel.blocks <= rates.l2_capacity_bytes,
     )

@@ -86,12 +86,14 @@ class Dispatcher:
 
     def claim(self, grid: Grid) -> int:
         """Counts one block as placed, in a slot just left, and returns when it starts."""
-        return self._claim(grid, self._env.now + self._refill)
+        return self._claim(grid, self._refill)
 
-    def _claim(self, grid: Grid, now: int) -> int:
-        """Counts one block as placed at *now* or later; the next kernel follows once this was the last."""
-        at = self._free_at if self._free_at > now else now
-        self._free_at = at + self._spacing
+    def _claim(self, grid: Grid, after: int = 0) -> int:
+        """Counts one block as placed, to start so much later; the next kernel follows once this was the last."""
+        now = self._env.now
+        turn = self._free_at if self._free_at > now else now
+        self._free_at = turn + self._spacing
+        at = turn + after
         grid.to_place -= 1
         if not grid.started.triggered:
             self._fire(grid.started, at)
@@ -107,7 +109,7 @@ class Dispatcher:
     def freed(self, sm: Sm) -> None:
         """Room has come free on one SM."""
         if self._rule != "arrival":
-            while self._place_one(sm):
+            while self._place_one(sm, self._refill):
                 pass
             return
         while self._queue:
@@ -132,7 +134,7 @@ class Dispatcher:
                 return
             self._drop(grid)
 
-    def _place_one(self, sm: Sm) -> bool:
+    def _place_one(self, sm: Sm, after: int = 0) -> bool:
         """Gives one slot of an SM to a kernel drawn at random, or to the latest of the program; False if none fits."""
         waiting = [grid for _, _, grid in self._queue if grid.to_place]
         if self._rule == "random":
@@ -142,7 +144,7 @@ class Dispatcher:
         grid = next((grid for grid in waiting if sm.fits(grid.demand)), None)
         if grid is None:
             return False
-        self._launch(sm.take(grid.demand), grid)
+        self._launch(sm.take(grid.demand), grid, after)
         if not grid.to_place:
             self._drop(grid)
         return True
@@ -166,8 +168,8 @@ class Dispatcher:
             self._launch(sm.take(grid.demand), grid)
             heapreplace(heap, (room + 1, rank, sm))
 
-    def _launch(self, lane: Lane, grid: Grid) -> None:
-        self._start(lane, grid, self._claim(grid, self._env.now))
+    def _launch(self, lane: Lane, grid: Grid, after: int = 0) -> None:
+        self._start(lane, grid, self._claim(grid, after))
 
     def _all_placed(self, grid: Grid, at: int) -> None:
         """The last block of a kernel starts at *at*; the kernel behind it in the queue is next."""

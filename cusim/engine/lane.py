@@ -77,12 +77,13 @@ class Lane:
     """One slot of an SM and the block in it.
 
     Progress is kept as *pos*, picoseconds of work done at full speed when *since* was the time, and *rate*. *event* is
-    the one pending event of the block; any other that fires is stale. A waiting block has *working* False.
+    the one pending event of the block; any other that fires is stale. A waiting block has *working* False; one that
+    waits before its first load is *unasked*: it has not asked for its operands' panels yet.
     """
 
     __slots__ = (
         "event", "load", "missing", "next_wait", "pos", "rate", "reducing", "run", "since", "slot", "sm", "stop_at",
-        "ticket", "waited_from", "waits", "wake", "work", "working",
+        "ticket", "unasked", "waited_from", "waits", "wake", "work", "working",
     )  # fmt: skip
 
     def __init__(self, sm: Sm, slot: int) -> None:
@@ -102,5 +103,6 @@ class Lane:
         self.wake = 0
         self.waited_from = 0
         self.reducing = False
+        self.unasked = False
         self.working = False
         self.load = NO_LOAD

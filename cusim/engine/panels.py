@@ -1,9 +1,9 @@
-"""Which blocks find the panels of their operands in L2: those that start soon after a block that loaded the same ones.
+"""Which blocks find the panels of their operands in L2: those that load soon after a block that loaded the same ones.
 
-Blocks that start together read a shared panel in step, so HBM delivers it once. A block that starts later follows behind;
-it still finds the panel in L2 as long as HBM has not filled half of L2 anew in between (either half keeps copies of what
-its own SMs ask for). This is what tile order and staggered
-starts, behind semaphores, do to memory (:mod:`cusim.engine.reuse` is the same for blocks in whole waves).
+Blocks that load together read a shared panel in step, so HBM delivers it once. One that comes later follows behind; it
+still finds the panel in L2 as long as HBM has not filled half of L2 anew in between (either half keeps copies of what
+its own SMs ask for). This is what tile order and staggered starts, behind semaphores, do to memory
+(:mod:`cusim.engine.reuse` is the same for blocks in whole waves).
 """
 
 from __future__ import annotations

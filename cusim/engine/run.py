@@ -83,7 +83,9 @@ class KernelRun:
         self.to_place = min(self.blocks, slots) if kernel.persistent else self.blocks
         self.next_ticket = 0
         self.finished = 0
-        self.first_load_ps = overheads.entry_ps + max(0, cost.prologue_ps - overheads.refill_ps)
+        self.first_load_ps = overheads.entry_ps + max(
+            0, cost.prologue_ps - (overheads.refill_ps if cost.fill_ps is None else cost.fill_ps)
+        )
         self.work = self._work_by_slice()
         self.panels: Panels | None = None
         self._loads: dict[tuple[int, Shares | None], Load] = {}
@@ -142,8 +144,10 @@ class KernelRun:
         return self.load_of(work_ps, self.panels.shares(*place, sm // SMS_A_TPC, at))
 
     def load_of(self, work_ps: int, shares: Shares | None = None) -> Load:
-        """What a block of *work_ps* asks for: (pipe, L2, HBM, link); *shares* instead of the cost's own. Blocks are in different phases at any time, so it is the
-        mean over the block that counts, its fixed times and satisfied waits included.
+        """What a block of *work_ps* asks for: (pipe, L2, HBM, link); *shares* of HBM and link instead of the cost's own.
+
+        Blocks are in different phases at any time, so it is the mean over the block that counts, its fixed times and
+        satisfied waits included.
         """
         load = self._loads.get((work_ps, shares))
         if load is None:

@@ -27,8 +27,8 @@ from cusim.program.program import Program
 #: so one warp; a 64-bit address, the word and the target fit 16 registers, which take 512 of an SM's 65536.
 SPIN_THREADS, SPIN_REGISTERS = 32, 16
 #: What of an SM's port to L2 a block reaches that reads partial sums through registers, eight loads of a thread in
-#: flight. On an H200 each further slice of a lone 128x256 tile took 1.37 us, 96 GB/s of 127 (traces/h200/occasion-3.csv,
-#: single-split, 128x2048x4096).
+#: flight. On an H200 each further slice of a lone 128x256 tile took 1.37 us, 96 GB/s of 127
+#: (traces/h200/occasion-3.csv, single-split, 128x2048x4096).
 PARTIALS_READ_SHARE = 0.75
 
 
@@ -117,6 +117,8 @@ def prepare(program: Program, machine: Machine, plan: Plan, env: Clock, costs: M
         )  # fmt: skip
         run.slice_visible_ps = machine.sync.visible_ps
         run.reduce_ps = _reduce_ps(kernel, machine)
+        if run.reduce_ps and kernel.name in posting:
+            run.reduce_ps += run.overheads.post_ps  # the slices' own counter was posted to before
         if isinstance(kernel.cost, Gemm):
             run.panels = Panels(kernel, kernel.cost, machine)
         runs.append(run)
@@ -151,7 +153,9 @@ def _overheads(kernel: Kernel, machine: Machine, flags: Flags, cost: BlockCost, 
         wait_ps=sync.satisfied_ps + behind,
         later_wait_ps=round((sync.satisfied_ps + behind) * (1.0 - sync.hidden_wait_share)),
         refill_ps=block.load_ps,
-        preload_ps=round(_independent_share(kernel) * kernel.stages * cost.step_ps) if flags.R else 0,
+        preload_ps=round(_independent_share(kernel) * min(kernel.stages, kernel.slice_steps) * cost.step_ps)
+        if flags.R
+        else 0,
         merge_ps=_port_ps(kernel, machine, _element_bytes(kernel)) if kernel.gemm and kernel.reduce == "serial" else 0,
     )
 

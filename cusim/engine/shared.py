@@ -22,10 +22,8 @@ from cusim.machine.machine import Machine
 #: against the exact form (quantum 0, no settling).
 QUANTUM = 0.02
 SETTLE_PS = 200_000
-#: The power of the busy share with which the clock falls: nothing to see at half, steep towards all.
-DROOP_ORDER = 2
-#: Rounds in which clock and time are brought to agree; each cuts the error to about a fifth.
-_ROUNDS = 4
+#: Rounds in which clock and time are brought to agree, beginning where they agree without memory.
+_ROUNDS = 6
 
 #: Parts of a full pipe, and bytes a second of L2, HBM and the link, that blocks ask for at full speed.
 Draw: TypeAlias = tuple[int, int, int, int]
@@ -83,10 +81,12 @@ class Shared:
         """The speed for what is drawn now, and the part of the time that memory adds."""
         busy = self.drawn[0] / self._full
         asked = [draw / rate for draw, rate in zip(self.drawn[1:], self._rates, strict=True)]
-        slow = max(1.0, *asked)
+        # Without memory in the way, slow = 1 / (1 - droop (busy / slow)^2): a root of a square.
+        slow = max((1.0 + (1.0 + 4.0 * self._droop * busy**2) ** 0.5) / 2, *asked)
         for _ in range(_ROUNDS if self._droop and busy else 1):
-            clock = 1.0 - self._droop * (busy / slow) ** DROOP_ORDER
-            slow = norm((1.0 / clock, *asked), self._sharpness)
+            clock = 1.0 - self._droop * (busy / slow) ** 2
+            slow = (slow + norm((1.0 / clock, *asked), self._sharpness)) / 2
+        slow = norm((1.0 / clock, *asked), self._sharpness)
         return 1.0 / slow, 1.0 - 1.0 / (clock * slow)
 
     def _is_off(self) -> bool:

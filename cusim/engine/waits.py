@@ -41,6 +41,15 @@ class WaitList:
             self.ready_by = latest
         return self.ready_by
 
+    def stands_at(self, at: int) -> bool:
+        """True when a wait before the first load is not satisfied at that time."""
+        for _, sems, first, last, target, initial in self.entries:
+            if not initial:
+                return False
+            if sems.seen_at(first, last, target) > at:
+                return True
+        return False
+
 
 NO_WAITS = WaitList([], 0)
 

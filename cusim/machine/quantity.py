@@ -150,7 +150,7 @@ def to_internal(kind: Kind, value: Scalar, unit: str) -> Scalar:
         raise UnitError(f"must be {'0 or more' if kind.zero else 'above 0'}")
     if kind.least is not None and exact < Fraction(str(kind.least)):
         raise UnitError(f"must be at least {kind.in_units(kind.least)}")
-    if kind.most is not None and exact > kind.most:
+    if kind.most is not None and exact > Fraction(str(kind.most)):
         raise UnitError(f"must be at most {kind.in_units(kind.most)}")
     if kind.whole == "real":
         return float(exact)
