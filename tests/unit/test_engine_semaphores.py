@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from cusim.engine.setup import PARTIALS_READ_SHARE
 from cusim.policies.base import SyncPolicy
 from cusim.policies.flags import Flags
 from cusim.policies.plan import Plan
@@ -155,12 +156,15 @@ def test_slices_add_up_one_after_the_other() -> None:
     assert run.of("k", "wait_total") == [0, 1246 - 1000, 1206 + 246 + 40 - 1000]
 
 
-def test_the_last_slice_to_arrive_adds_the_others_up_alone() -> None:
-    """At one byte a nanosecond: two partial tiles of one fp32 element each, after one load round trip."""
+def test_the_last_slice_to_arrive_adds_up_all_and_stores_the_tile_alone() -> None:
+    """At one byte a nanosecond: three partial tiles of one fp32 element each through the part of the port that reading
+    sums through registers reaches, after one load round trip; then the tile's two bytes.
+    """
     program = program_of(grid_kernel("k", (1, 1), 3, split=3, reduce="last_arriver"))
-    machine = tiny(3, "block.load_ps=500ps", "clock_hz=1GHz", "sm_l2_bytes_per_clock=1B/clock")
-    run = ran(program, machine, Plan(), {"k": cost(1000, tail=200)})
-    assert sorted(run.of("k", "left")) == [1200, 1200, 1200 + 500 + 2 * 4 * 1000]
+    port = ("clock_hz=1GHz", "sm_l2_bytes_per_clock=1B/clock", "sm_store_bytes_per_clock=1B/clock")
+    run = ran(program, tiny(3, "block.load_ps=500ps", *port), Plan(), {"k": cost(1000, tail=200)})
+    added = 500 + round(3 * 4 * 1000 / PARTIALS_READ_SHARE) + 2 * 1000
+    assert sorted(run.of("k", "left")) == [1200, 1200, 1200 + added]
     assert run.trace.tiles["wait_total"].sum() == 0
 
 
