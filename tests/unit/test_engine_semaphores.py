@@ -59,9 +59,9 @@ def test_flag_a_posts_by_a_store_with_times_of_its_own() -> None:
     assert overlapped(*settings).of("b", "first_load") == [TILE + 340]
 
 
-def late_consumer(policy: SyncPolicy, flags: Flags, *settings: str, stages: int = 1) -> int:
-    """How long a consumer tile of four steps takes when all was posted before it starts."""
-    program = one_reader(stages=stages)
+def late_consumer(policy: SyncPolicy, flags: Flags, *settings: str, stages: int = 1, columns: int = 4) -> int:
+    """How long a consumer tile of *columns* steps takes when all was posted before it starts."""
+    program = one_reader(columns, stages=stages)
     machine = tiny(4, f"launch.event_ps={2 * TILE}ps", *settings)
     run = ran(program, machine, plan(program, policy=policy, flags=flags), {"a": cost(TILE), "b": cost(1000)})
     assert run.of("b", "wait_total") == [0]
@@ -80,6 +80,20 @@ def test_without_r_the_other_operand_loads_behind_each_wait(policy: SyncPolicy, 
     without = late_consumer(policy, Flags(), *settings, stages=4)
     assert with_r == 4000 + waits * 20
     assert without == with_r + waits * 200  # a load time a wait, four of them in flight
+
+
+@pytest.mark.parametrize(("hidden", "later"), [(0, 200), (0.75, 50), (0.95, 10)])
+@pytest.mark.parametrize("columns", [1, 2, 4])
+def test_polling_ahead_hides_a_part_of_every_wait_but_the_first(columns: int, hidden: float, later: int) -> None:
+    settings = ("sync.satisfied_ps=200ps", f"sync.hidden_wait_share={hidden}")
+    took = late_consumer(TilePolicy(), Flags(R=True), *settings, columns=columns)
+    assert took == columns * 1000 + 200 + (columns - 1) * later
+
+
+def test_the_load_behind_a_later_wait_is_hidden_with_it() -> None:
+    """Without R a load of 800 ps, four in flight, queues behind each of four waits; three quarters are hidden."""
+    settings = ("sync.satisfied_ps=20ps", "block.load_ps=800ps", "sync.hidden_wait_share=0.75")
+    assert late_consumer(TilePolicy(), Flags(), *settings, stages=4) == 4000 + 220 + 3 * 55
 
 
 def test_flag_t_saves_the_ticket_and_nothing_else() -> None:
