@@ -60,9 +60,11 @@ def fits(per_sm: int, threads: int = 32) -> BlockResources:
     return BlockResources(threads, 16, (SM_SMEM - 4 * RESERVE) // per_sm // 128 * 128 - RESERVE)
 
 
-def cost(step: int, *, prologue: int = 0, tail: int = 0, pipe: int = 0, l2: int = 0, hbm: int = 0) -> BlockCost:
-    """A block's cost; *step*, *prologue* and *tail* in ps, *pipe* in millionths, *l2* and *hbm* in bytes a second."""
-    return BlockCost(prologue, step, tail, pipe, l2, hbm)
+def cost(
+    step: int, *, prologue: int = 0, tail: int = 0, pipe: int = 0, l2: int = 0, hbm: int = 0, link: int = 0
+) -> BlockCost:
+    """A block's cost; *step*, *prologue* and *tail* in ps, *pipe* in millionths, the memories in bytes a second."""
+    return BlockCost(prologue, step, tail, pipe, l2, hbm, link_bytes_per_s=link)
 
 
 def grid_kernel(

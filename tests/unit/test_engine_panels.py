@@ -7,6 +7,7 @@ twice its time. Operands A and B are as wide as each other, so one found in L2 l
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import pytest
 
@@ -83,6 +84,17 @@ def test_a_column_of_blocks_at_once_brings_its_shared_panel_once() -> None:
     """Four tiles of a column: operand B once, A four times: 5 of 8 panels, 2.5 TB/s wanted of 0.5."""
     (only,) = run(program_of(product("k", 4, 1)), machine(4), Plan(), {"k": drawing(TILE)}).setup.runs
     assert only.done_ps == 5 * TILE
+
+
+@pytest.mark.parametrize(("sms", "crossing"), [((0, 1, 2, 3), 0.75), ((0, 2, 1, 3), 0.875)], ids=["one TPC", "two"])
+def test_the_link_carries_a_shared_panel_once_a_tpc(sms: tuple[int, ...], crossing: float) -> None:
+    """Two tiles of a column, 1 TB/s each. The first gets half of both its panels over the link, and so does the second
+    of its own; of the shared one a quarter more, unless its SM is the first one's neighbour.
+    """
+    on = tiny(4, "l2_link_bytes_per_s=0.25TB/s")
+    on = replace(on, dispatch=replace(on.dispatch, sm_order=sms))
+    (only,) = run(program_of(product("k", 2, 1)), on, Plan(), {"k": drawing(TILE)}).setup.runs
+    assert only.done_ps == crossing / 0.25 * TILE
 
 
 def chain(producers: int = 1) -> Program:

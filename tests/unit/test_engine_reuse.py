@@ -98,6 +98,12 @@ def test_every_use_keeps_a_panel_for_another_window() -> None:
     assert shares == [(1.0, 0.5), (0.0, 0.25), (0.0, 0.125), (0.0, 0.0625)]
 
 
+def test_uses_by_one_tpc_keep_it_too_and_never_cross_again() -> None:
+    found = panels(1, 1)
+    shares = [found.shares(0, 0, 0, tpc=5, at=use * WINDOW_PS) for use in range(3)]
+    assert shares == [(1.0, 0.5), (0.0, 0.0), (0.0, 0.0)]
+
+
 def test_slices_of_a_tile_read_panels_of_their_own() -> None:
     found = panels(1, 1, split=2)
     assert [found.shares(0, 0, slice_, tpc=0, at=0) for slice_ in (0, 1)] == [(1.0, 0.5), (1.0, 0.5)]
@@ -106,7 +112,7 @@ def test_slices_of_a_tile_read_panels_of_their_own() -> None:
 def test_an_operand_that_stays_in_l2_is_loaded_once_however_late_it_is_asked_for_again() -> None:
     """k of 4096: operand A's one row of tiles is 1 MiB of 4 that stay, operand B's four columns 8 MiB."""
     found = panels(1, 4, k=4096)
-    found.shares(0, 0, 0, tpc=0, at=0)
+    assert found.shares(0, 0, 0, tpc=0, at=0) == (1.0, 0.5)
     assert found.shares(0, 0, 0, tpc=0, at=9 * WINDOW_PS) == pytest.approx((256 / 384, 0.5))
 
 

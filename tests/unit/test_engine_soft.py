@@ -20,6 +20,11 @@ def test_three_four_five() -> None:
     assert norm((1.0, 6.0, 8.0), 3) == pytest.approx(9, rel=1e-12)  # 1 + 216 + 512 = 729
 
 
+def test_only_a_hard_order_is_the_longest_alone() -> None:
+    assert norm((1.0, 1.0), HARD - 1) == pytest.approx(2 ** (1 / (HARD - 1)), rel=1e-12)
+    assert norm((1.0, 1.0), HARD) == 1.0
+
+
 def test_nothing_to_do_takes_no_time() -> None:
     assert norm((0.0, 0.0), 3) == norm((0.0,), HARD) == 0.0
 

@@ -51,6 +51,7 @@ def cost_of(what: Kernel, *settings: str) -> BlockCost:
         (("block.load_ps=800ns",), 200),
         (("block.load_ps=800ns", "sm_l2_bytes_per_clock=64B/clock"), 256),
         (("tensor_clock_hz=0.5GHz",), 256),
+        (("tensor_clock_hz=0.5GHz", "block.step_clocks=22clock"), 300),
     ],
 )
 def test_a_step_takes_the_longest_of_products_port_and_round_trip(settings: tuple[str, ...], step_ns: int) -> None:
@@ -59,6 +60,14 @@ def test_a_step_takes_the_longest_of_products_port_and_round_trip(settings: tupl
     products = 256 if "tensor_clock_hz=0.5GHz" in settings else 128
     assert found.pipe_load == pytest.approx(FULL_PIPE * products / step_ns, abs=1)
     assert found.l2_bytes_per_s == pytest.approx(16384 / step_ns * 1e9, rel=1e-9)
+
+
+def test_memory_is_drawn_on_by_the_shares_of_a_whole_wave() -> None:
+    """2 x 2 tiles as wide as high, all at once: 4 of 8 panels come from HBM, and two operands' 1.0 and 1.5 cross."""
+    made, _ = gemm_kernel("k", Gemm(128, 128, 2**20), (64, 64, 64), BLOCK, stages=4)
+    found = block_cost(made, machine("limits.sms=4"), order_table(RowOrder(), made.grid), 1)
+    assert found.hbm_bytes_per_s == pytest.approx(found.l2_bytes_per_s * 4 / 8, rel=1e-9)
+    assert found.link_bytes_per_s == pytest.approx(found.l2_bytes_per_s * (1.0 + 1.5) / 8, rel=1e-9)
 
 
 @pytest.mark.parametrize(("stages", "step_ns"), [(2, 400), (3, 266.667), (4, 200), (6, 133.333), (8, 128)])

@@ -121,11 +121,11 @@ def test_a_waiting_block_leaves_the_pipe_to_its_neighbour() -> None:
     assert run.of("b", "wait_total") == [999]
 
 
-@pytest.mark.parametrize("which", ["hbm", "l2"])
+@pytest.mark.parametrize("which", ["hbm", "l2", "link"])
 def test_full_rounds_that_memory_binds_move_their_bytes_at_its_bandwidth(which: str) -> None:
     """Eight blocks at a time ask for twice the bandwidth; 24 of them take their bytes / bandwidth."""
     rate = 8 * 10**12
-    machine = tiny(4, "hbm_bytes_per_s=8TB/s", "l2_bytes_per_s=8TB/s")
+    machine = tiny(4, "hbm_bytes_per_s=8TB/s", "l2_bytes_per_s=8TB/s", "l2_link_bytes_per_s=8TB/s")
     program = program_of(grid_kernel("k", (4, 6), block=fits(2)))
     block = cost(TILE, **{which: 2 * 10**12})
     moved = 24 * 2 * 10**12 * TILE // 10**12
