@@ -66,7 +66,8 @@ def calibrate(
     watch("every row as the machine was")
     rows, left_out = _predictable(material.calibrate, start, workers)
     found = fit(rows, start, parameters, workers, watch)
-    fits = tuple(_fixed(each, rows, material, len(parameters)) for each in found.estimates if each.seen)
+    told = _told(rows, found.rows, material, len(parameters))
+    fits = tuple(_fixed(each, told, found.rows, material.record) for each in found.estimates if each.seen)
     machine = with_fixed(start, fits)
     watch("every row as the machine is now")
     before, after = (predict_rows(rows, each, workers) for each in (base, machine))
@@ -99,14 +100,20 @@ def _predictable(rows: Sequence[Row], machine: Machine, workers: int | None) -> 
     return kept, [f"{len(others)} calibrate rows are not predicted and were left out, the first {first}"]
 
 
-def _fixed(estimate: Estimate, rows: Sequence[Row], material: Material, together: int) -> Fixed:
-    """A fitted leaf with the rows that fixed it."""
-    shapes, tiles = len({row.workload for row in rows}), len({row.tile for row in rows})
-    files = ", ".join(used.file for used in material.used)
-    source = f"{estimate.parameter.meaning}: least squares over {len(rows)} calibrate rows ({shapes} products, {tiles} "
-    source += f"tiles) of {files}, {together} parameters together"
+def _fixed(estimate: Estimate, told: str, used: int, record: str) -> Fixed:
+    """A fitted leaf; *told* says which rows fixed it, *used* of them."""
+    source = f"{estimate.parameter.meaning}: {told}"
     source += f"; not fixed by them: {estimate.why}" if estimate.why else ""
-    return Fixed(estimate.parameter.path, estimate.value, estimate.stderr, f"{len(rows)} rows", source, material.record)
+    return Fixed(estimate.parameter.path, estimate.value, estimate.stderr, f"{used} rows", source, record)
+
+
+def _told(rows: Sequence[Row], used: int, material: Material, together: int) -> str:
+    """In words, what the fit rests on."""
+    shapes, tiles = len({row.workload for row in rows}), len({row.tile for row in rows})
+    files = ", ".join(each.file for each in material.used)
+    part = f"{used} of {len(rows)}" if used < len(rows) else f"{used}"
+    told = f"least squares over {part} calibrate rows ({shapes} products, {tiles} tiles) of {files}"
+    return f"{told}, {together} parameters together"
 
 
 def _band(dev: DevErrors, material: Material) -> Quantity:

@@ -22,20 +22,21 @@ from cusim.recording.rows import Row
 #: Relative residual up to which a row counts by its square; beyond, by its size (soft_l1). Far from the solution most
 #: rows would count as outliers, so that the first fit takes them all in earnest.
 EARNEST, SOFT = 0.2, 0.02
-#: Distinct cells that find the solution; a few rounds on all rows then settle it.
-FEW_CELLS = 96
+#: Distinct cells that find the solution, and those that settle it in the last rounds; of more, evenly spread ones.
+FEW_CELLS, MANY_CELLS = 64, 192
 #: Rows that must be there beyond one a parameter.
 SPARE = 5
 #: The fit ends where a step gains less than this part of what is left, or moves no parameter by more.
-_TOLERANCE, _MOST_ROUNDS, _LAST_ROUNDS = 1e-3, 30, 5
+_TOLERANCE, _MOST_ROUNDS, _LAST_ROUNDS = 1e-3, 20, 3
 
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """The machine with the fitted numbers in it, and an estimate of each parameter."""
+    """The machine with the fitted numbers in it, an estimate of each parameter, and the rows that settled them."""
 
     machine: Machine
     estimates: tuple[Estimate, ...]
+    rows: int
 
 
 def fit(
@@ -53,11 +54,12 @@ def fit(
     least_squares = _least_squares()
     check_enough(len(rows), len(parameters))
     if not parameters:
-        return Fit(machine, ())
-    few, at = _begun(Scaled(thinned(rows), machine, tuple(parameters), workers, watch))
+        return Fit(machine, (), 0)
+    many = thinned(rows, MANY_CELLS)
+    few, at = _begun(Scaled(thinned(rows, FEW_CELLS), machine, tuple(parameters), workers, watch))
     if not few.parameters:
-        return Fit(machine, tuple(unseen(each, machine) for each in parameters))
-    every = few.over(rows)
+        return Fit(machine, tuple(unseen(each, machine) for each in parameters), len(few.rows))
+    every = few.over(many)
     for scaled, soft, rounds in ((few, EARNEST, _MOST_ROUNDS), (few, SOFT, _MOST_ROUNDS), (every, SOFT, _LAST_ROUNDS)):
         found = least_squares(
             scaled.residuals, at, jac=scaled.jacobian, bounds=scaled.bounds, loss="soft_l1", f_scale=soft,
@@ -66,7 +68,7 @@ def fit(
         at = np.asarray(found.x)
     estimates = {each.parameter.path: each for each in estimated(every, at)}
     ordered = tuple(estimates.get(each.path) or unseen(each, machine) for each in parameters)
-    return Fit(every.machine_at(at), ordered)
+    return Fit(every.machine_at(at), ordered, len(many))
 
 
 def check_enough(rows: int, parameters: int) -> None:
@@ -78,7 +80,7 @@ def check_enough(rows: int, parameters: int) -> None:
         raise refuse("the recordings", "label", "calibrate", why)
 
 
-def thinned(rows: Sequence[Row], most: int = FEW_CELLS) -> Sequence[Row]:
+def thinned(rows: Sequence[Row], most: int) -> Sequence[Row]:
     """The rows of at most *most* distinct cells: all of them, or every so many of the cells by tile, order and size."""
     cells = sorted({_place(row) for row in rows})
     if len(cells) <= most:

@@ -44,10 +44,6 @@ class Fitted:
 READ = (
     Read("rates.clock_hz", "sm_clock", "cycles of an SM that does no tensor work, over time"),
     Read("rates.hbm_bytes_per_s", "bandwidth_hbm", "bytes read plus written by a copy that L2 cannot hold"),
-    Read("block.prologue_ps", "block_first_load", "block start to first load, no ticket and no wait"),
-    Read("block.ticket_ps", "block_ticket_*", "block start to its ticket, beyond that of blocks that take none"),
-    Read("sync.post_ps", "block_post_*", "end of a block to its posts' leaving"),
-    Read("block.step_clocks", "step_clocks_*", "clocks of a lone tile's k step beyond those of its products"),
     Read("block.prologue_ps", "block_first_load", "block start to its first load, no ticket and no wait"),
     Read("block.ticket_ps", "block_ticket_*", "block start to its ticket, beyond that of blocks that take none"),
     Read("sync.post_ps", "block_post_row", "end of a block to its post by red.release"),
@@ -86,11 +82,10 @@ FITTED = (
     Fitted("rates.contention_sharpness", 1, 4, 20, "1", "how softly the limits meet: the order of their norm"),
     Fitted("rates.sm_store_bytes_per_clock", 4, 50, 256, "B/clock", "what an SM stores of a result"),
     Fitted("block.load_ps", 0.1, 1, 5, "us", "round trip of a stage's loads"),
-    Fitted("block.join_clocks", 1, 50, 500, "clock", "what a thread takes to join an element of operand A"),
+    Fitted("block.join_clocks", 1, 50, 500, "clock", "what a thread takes to join an element of two halves (SwiGLU)"),
     Fitted("block.prologue_ps", 0, 1.5, 10, "us", "block start to first load"),
     # Whole kernels show only the sum of these two.
     Fitted("block.epilogue_ps", 0, 0.5, 10, "us", "fixed part behind the main loop", beside="block.prologue_ps"),
-    Fitted("block.join_clocks", 0, 20, 400, "clock", "what a thread takes to join an element of two halves (SwiGLU)"),
     # A share of the peak says nothing of tiles that were not seen; step_clocks does, and the two go together.
     Fitted("rates.tensor_efficiency", 0.2, 0.8, 1, "1", "share of the peak of a saturated main loop", usual=False),
 )

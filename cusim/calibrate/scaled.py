@@ -54,7 +54,7 @@ class Scaled:
 
     def over(self, rows: Sequence[Row]) -> Scaled:
         """The same parameters over other rows."""
-        return self if rows is self.rows else Scaled(rows, self.machine, self.parameters, self._workers, self._watch)
+        return self if rows == self.rows else Scaled(rows, self.machine, self.parameters, self._workers, self._watch)
 
     def machine_at(self, at: Floats) -> Machine:
         """The machine with the parameters at *at*."""

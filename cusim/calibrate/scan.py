@@ -7,7 +7,7 @@ import numpy as np
 from cusim.calibrate.scaled import Floats, Scaled
 
 #: Each parameter is tried at these multiples of where it stands, and at its usual size.
-_FACTORS = (0.25, 0.5, 0.7, 1.4, 2.0, 4.0)
+_FACTORS = (0.35, 0.7, 1.4, 2.8)
 
 
 def scanned(scaled: Scaled, at: Floats, soft: float) -> Floats:

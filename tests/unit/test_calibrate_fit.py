@@ -172,6 +172,12 @@ def test_every_parameter_is_a_leaf_within_its_kind_and_its_bounds() -> None:
     assert all(read.path in leaf_paths() and (not read.less or read.less in leaf_paths()) for read in READ)
 
 
+def test_no_number_is_read_or_fitted_twice() -> None:
+    for listed in (READ, FITTED):
+        paths = [each.path for each in listed]
+        assert len(set(paths)) == len(paths)
+
+
 def test_an_unknown_parameter_is_refused() -> None:
     with pytest.raises(InputError, match=r"did you mean block\.step_clocks"):
         fitted_parameters(("block.step_clock",), set())
