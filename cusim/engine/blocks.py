@@ -76,7 +76,7 @@ class Blocks:
             lane.waits = waits
             work = run.work[run.slices[ticket]] + waits.extra_ps
         lane.work = work
-        lane.unasked = run.panels is not None and lane.waits.stands_at(at)
+        lane.unasked = run.panels is not None and lane.waits.stands_at(at + run.first_load_ps)
         load = run.load_of(work) if lane.unasked else run.asks(ticket, work, lane.sm.index, at)
         if load is not lane.load:
             lane.sm.remove(lane.load)
@@ -134,6 +134,10 @@ class Blocks:
         at = sems.seen_at(first, last, target)
         if at <= now:
             lane.next_wait = lane.stop_at + 1
+            if lane.unasked:
+                lane.sm.remove(lane.load)
+                self._ask(lane)
+                self._join(lane)
             self._go(lane)
             return
         lane.waited_from = now
@@ -166,15 +170,20 @@ class Blocks:
         if initial:
             lane.pos = min(lane.pos + self._preloaded(run, now - lane.waited_from), lane.work)
             lane.since = now
-            if lane.unasked:  # it loads with whoever begins now, not with whoever it was placed with
-                lane.unasked = False
-                lane.load = run.asks(lane.ticket, lane.work, lane.sm.index, now)
+            if lane.unasked:
+                self._ask(lane)
         else:
             lane.since = now + run.overheads.refill_ps
         lane.next_wait = lane.stop_at + 1
         lane.working = True
         self._join(lane)
         self._go(lane)
+
+    def _ask(self, lane: Lane) -> None:
+        """A block that was held before its first load begins: it loads with whoever begins now."""
+        assert lane.run is not None
+        lane.unasked = False
+        lane.load = lane.run.asks(lane.ticket, lane.work, lane.sm.index, self.env.now)
 
     def _preloaded(self, run: KernelRun, stood_ps: int) -> int:
         """Work that a block is spared because its independent operand was loaded while it stood still (flag R). Loads

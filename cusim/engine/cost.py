@@ -75,7 +75,10 @@ def _gemm(kernel: Kernel, gemm: Gemm, machine: Machine, table: IntArray, blocks_
     compute_ps += machine.block.step_clocks / rates.tensor_clock_hz * 1e12
     if gemm.prologue != "none":
         compute_ps = norm((compute_ps, _join_ps(kernel, machine)), JOIN_ORDER)
-    port_ps, round_trip_ps = step_bytes / _port_bytes_per_ps(machine), machine.block.load_ps / kernel.stages
+    port_ps, round_trip_ps = (
+        step_bytes / _port_bytes_per_ps(machine),
+        (machine.block.load_ps + compute_ps) / kernel.stages,
+    )
     step_ps = max(1, round(max(compute_ps, port_ps, round_trip_ps)))
     # The first stages are on their way together: their round trip is the prologue's.
     ahead_ps = round(kernel.stages * max(0.0, step_ps - max(compute_ps, port_ps, 1.0)))

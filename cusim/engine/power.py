@@ -23,6 +23,7 @@ def clock_share(finished: Finished, machine: Machine) -> float:
     """
     busy = sum(run.worked_ps * run.cost.activity / FULL_PIPE for run in finished.setup.runs)
     used = busy / (machine.limits.sms * max(finished.total_ps, 1))
+    used = min(1.0, used)  # blocks that share an SM count their prologues and tails as busy too
     return min(1.0, machine.rates.sustained_share / used) if used > 0 else 1.0
 
 

@@ -144,7 +144,7 @@ class KernelRun:
         return self.load_of(work_ps, self.panels.shares(*place, sm // SMS_A_TPC, at))
 
     def load_of(self, work_ps: int, shares: Shares | None = None) -> Load:
-        """What a block of *work_ps* asks for: (pipe, L2, HBM, link); *shares* of HBM and link instead of the cost's own.
+        """What a block of *work_ps* asks for: (pipe, L2, HBM, link); *shares* replaces the cost's own of the last two.
 
         Blocks are in different phases at any time, so it is the mean over the block that counts, its fixed times and
         satisfied waits included.

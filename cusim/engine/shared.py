@@ -22,6 +22,8 @@ from cusim.machine.machine import Machine
 #: against the exact form (quantum 0, no settling).
 QUANTUM = 0.02
 SETTLE_PS = 200_000
+#: The power of the busy share with which the clock falls.
+DROOP_ORDER = 2
 #: Rounds in which clock and time are brought to agree, beginning where they agree without memory.
 _ROUNDS = 6
 
@@ -84,7 +86,7 @@ class Shared:
         # Without memory in the way, slow = 1 / (1 - droop (busy / slow)^2): a root of a square.
         slow = max((1.0 + (1.0 + 4.0 * self._droop * busy**2) ** 0.5) / 2, *asked)
         for _ in range(_ROUNDS if self._droop and busy else 1):
-            clock = 1.0 - self._droop * (busy / slow) ** 2
+            clock = 1.0 - self._droop * (busy / slow) ** DROOP_ORDER
             slow = (slow + norm((1.0 / clock, *asked), self._sharpness)) / 2
         slow = norm((1.0 / clock, *asked), self._sharpness)
         return 1.0 / slow, 1.0 - 1.0 / (clock * slow)

@@ -10,7 +10,7 @@ from typing import Any, Literal
 from cusim.errors import CusimError, Problems
 from cusim.policies.plan import Plan
 from cusim.policies.registry import build_plan
-from cusim.program.build import gemm_kernel
+from cusim.program.build import Parts, gemm_kernel
 from cusim.program.kernel import Gemm
 from cusim.program.program import Program
 from cusim.program.toml_kernel import parse_tile
@@ -21,6 +21,8 @@ from cusim.workloads.defaults import architecture_of
 
 #: How the names of single products begin, M x N x K after it, by what is done to operand A.
 _PRODUCTS: dict[str, Literal["none", "swiglu"]] = {"gemm-": "none", "swiglu-": "swiglu"}
+#: How the name of two chained products begins, first N x first K (GeLU behind it) x second N after it.
+_CHAIN = "chain-"
 #: How the policy of a row begins that cuBLAS ran.
 _CUBLAS = "cublas-"
 #: Axes of a group in the order in which they vary, slowest first, with the value of an axis that is not given.
@@ -81,8 +83,9 @@ def _crossed(group: Mapping[str, Any]) -> Iterator[Cell]:
 def program_of(cell: Cell, machine: str) -> tuple[Program, Plan]:
     """The program and plan of a cell; InputError where the workload, tile or plan is not to be had."""
     if cell.gemm is not None:
-        program = _single(cell, machine)
-        flags = ""
+        program, flags = _single(cell, machine), ""
+    elif cell.workload.startswith(_CHAIN):
+        program, flags = _chained(cell, machine), ""
     else:
         workload = build_workload(cell.workload, machine, m=cell.m, tile=cell.tile or None, split_k=cell.split_k)
         choice = workload.choice(cell.policy)
@@ -103,17 +106,27 @@ def program_of(cell: Cell, machine: str) -> tuple[Program, Plan]:
 
 def _single(cell: Cell, machine: str) -> Program:
     assert cell.gemm is not None
+    kernel, buffers = _kernel("only", Gemm(*cell.gemm, prologue=cell.prologue), cell, machine)
+    return Program((kernel,), buffers, name=cell.workload)
+
+
+def _chained(cell: Cell, machine: str) -> Program:
+    """Two products, the second of which reads the first one's result."""
+    across, depth, out = (int(size) for size in cell.workload.removeprefix(_CHAIN).split("x"))
+    up, new = _kernel("up", Gemm(cell.m, across, depth, epilogue="gelu"), cell, machine)
+    down, more = _kernel("down", Gemm(cell.m, out, across), cell, machine, a="up")
+    return Program((up, down), (*new, *more), name=cell.workload)
+
+
+def _kernel(name: str, gemm: Gemm, cell: Cell, machine: str, a: str | None = None) -> Parts:
     rule, tile = architecture_of(machine), parse_tile(cell.tile)
     if rule is None or tile is None:
         raise CusimError(f"no block is known for {cell.tile} on {machine}")
     problems = Problems("tile")
-    gemm = Gemm(*cell.gemm, prologue=cell.prologue)
     tiling = fitting(gemm, Tiling(tile, int(cell.split_k), rule.stages), rule, "tile", problems)
     problems.raise_if_any()
-    kernel, buffers = gemm_kernel(
-        "only", gemm, tile, block_of(gemm, tiling, rule), split_k=tiling.split_k, stages=tiling.stages
-    )
-    return Program((kernel,), buffers, name=cell.workload)
+    block = block_of(gemm, tiling, rule)
+    return gemm_kernel(name, gemm, tile, block, a=a, split_k=tiling.split_k, stages=tiling.stages)
 
 
 def cell_of(row: Row) -> Cell:

@@ -1,0 +1,91 @@
+"""The sealed set of traces/h200: predictions written before it is recorded, and what recording said of them.
+
+``python figures/h200_sealed.py predict COMMIT`` writes ``traces/h200/sealed-predictions.csv`` for the model of that
+commit; ``python figures/h200_sealed.py compare`` lays the predictions of that file beside what was recorded after it.
+"""
+
+import csv
+import json
+import statistics
+import sys
+import tomllib
+from collections import defaultdict
+from datetime import UTC, datetime
+from pathlib import Path
+
+import cusim
+from cusim.recording.cells import Cell, cells_of
+from cusim.recording.rows import Row, read_recording
+from cusim.validate.recorded import predict_rows
+
+H200 = Path(__file__).resolve().parent.parent / "traces" / "h200"
+DESIGN, PREDICTIONS = H200 / "design-sealed.toml", H200 / "sealed-predictions.csv"
+RECORDINGS = ("sealed-1.csv", "sealed-2.csv")
+SCHEMA = "# cusim.predictions/1 "
+KEY = ("group", "workload", "m", "tile", "split_k", "policy", "order", "flags", "launch")
+
+
+def row_of(cell: Cell) -> Row:
+    """The row that recording the cell will fill."""
+    flags = "default" if cell.flags is None else cell.flags
+    return Row(
+        cell.group, cell.label, cell.workload, cell.m, cell.tile, cell.split_k, cell.policy, cell.order, flags,
+        cell.launch, 0, None, None, None,
+    )  # fmt: skip
+
+
+def predict(commit: str) -> None:
+    """Writes a prediction for every cell of the design, with the commit of the model that made it."""
+    machine = cusim.load_machine("h200")
+    rows = [row_of(cell) for cell in cells_of(tomllib.loads(DESIGN.read_text(encoding="utf-8")))]
+    said = predict_rows(rows, machine)
+    head = {
+        "commit": commit, "machine": machine.name, "machine_digest": machine.digest, "design": DESIGN.name,
+        "kind": "predicted", "date": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"), "rows": len(rows),
+    }  # fmt: skip
+    with PREDICTIONS.open("w", encoding="utf-8", newline="") as file:
+        file.write(SCHEMA + json.dumps(head, sort_keys=True) + "\n")
+        table = csv.writer(file, lineterminator="\n")
+        table.writerow((*KEY, "predicted_ns"))
+        for row, ps in zip(rows, said, strict=True):
+            table.writerow((*(getattr(row, name) for name in KEY), "" if ps is None else ps // 1000))
+
+
+def committed() -> tuple[dict[str, object], dict[tuple[str, ...], int]]:
+    """What the file of predictions says of itself, and the predictions in ns by cell."""
+    head, _, body = PREDICTIONS.read_text(encoding="utf-8").partition("\n")
+    table = csv.DictReader(body.splitlines())
+    found = {tuple(line[name] for name in KEY): int(line["predicted_ns"]) for line in table if line["predicted_ns"]}
+    return json.loads(head.removeprefix(SCHEMA)), found
+
+
+def compare() -> None:
+    """Prints the errors of the committed predictions by group, and whether the model of today still makes them."""
+    head, said = committed()
+    rows = [row for name in RECORDINGS for row in read_recording(H200 / name)[0] if row.total_ns]
+    errors: dict[str, list[float]] = defaultdict(list)
+    measured: dict[tuple[str, ...], list[int]] = defaultdict(list)
+    for row in rows:
+        measured[tuple(str(getattr(row, name)) for name in KEY)].append(row.total_ns or 0)
+    for key, times in measured.items():
+        errors[key[0]].append(100 * (said[key] / statistics.fmean(times) - 1))
+    print(f"predicted by {head['commit']} on {head['date']}, machine {head['machine_digest']}")
+    for group, found in errors.items():
+        size = [abs(each) for each in found]
+        print(
+            f"{group:22} {len(found):4} cells  MAPE {statistics.fmean(size):5.2f} %  median {statistics.median(size):5.2f}"
+            f"  worst {max(found, key=abs):+6.1f}  bias {statistics.fmean(found):+5.2f}"
+        )
+    distinct = {tuple(str(getattr(row, name)) for name in KEY): row for row in rows}
+    now = predict_rows(list(distinct.values()), cusim.load_machine("h200"))
+    same = sum(ps is not None and ps // 1000 == said[key] for key, ps in zip(distinct, now, strict=True))
+    print(f"the model of today predicts {same} of {len(distinct)} cells to the same nanosecond")
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["predict"] and len(sys.argv) == 3:
+        predict(sys.argv[2])
+    elif sys.argv[1:] == ["compare"]:
+        compare()
+    else:
+        sys.exit(__doc__)
