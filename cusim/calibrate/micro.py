@@ -25,11 +25,12 @@ _FEWEST = 3
 
 @dataclass(frozen=True, slots=True)
 class Samples:
-    """One quantity: its *unit*, *how* it was measured, and every sample."""
+    """One quantity: its *unit*, *how* it was measured, every sample, and the *step* in which samples come at best."""
 
     unit: str
     how: str
     values: tuple[float, ...]
+    step: float = _LEAST_STEP
 
     @property
     def median(self) -> float:
@@ -49,7 +50,8 @@ class Samples:
         reach = math.sqrt(count) / 2
         low, high = max(0, math.floor(count / 2 - reach)), min(count, math.ceil(count / 2 + reach))
         steps = [b - a for a, b in itertools.pairwise(ordered) if b > a]
-        return max((ordered[high - 1] - ordered[low]) / 2, min(steps, default=_LEAST_STEP) / math.sqrt(12))
+        step = max(self.step, min(steps, default=self.step))
+        return max((ordered[high - 1] - ordered[low]) / 2, step / math.sqrt(12))
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +82,8 @@ def read_micro(path: Path, machine: Machine) -> Micro:
     if not problems.found:
         _check_gpu(meta, machine, problems)
     given = _mapping(document, "quantities", problems)
-    found = {name: _samples(name, quantity, problems) for name, quantity in given.items()}
+    timer_ns = meta.get("timer_step_ns")
+    found = {name: _samples(name, quantity, timer_ns, problems) for name, quantity in given.items()}
     tables = {name: _table(name, table, problems) for name, table in _mapping(document, "tables", problems).items()}
     problems.raise_if_any()
     parts = (meta.get("gpu"), meta.get("driver") and f"driver {meta['driver']}", str(meta.get("date", ""))[:10])
@@ -106,7 +109,7 @@ def _mapping(document: Mapping[str, Any], key: str, problems: Problems) -> Mappi
     return {}
 
 
-def _samples(name: str, given: Any, problems: Problems) -> Samples | None:
+def _samples(name: str, given: Any, timer_ns: Any, problems: Problems) -> Samples | None:
     key = f"quantities.{name}"
     values = given.get("samples") if isinstance(given, Mapping) else None
     if not (isinstance(values, list) and values):
@@ -116,7 +119,11 @@ def _samples(name: str, given: Any, problems: Problems) -> Samples | None:
     if wrong:
         problems.add(f"{key}.samples", wrong[0], "must be finite numbers")
         return None
-    return Samples(str(given.get("unit", "")), str(given.get("how", "")), tuple(map(float, values)))
+    unit = str(given.get("unit", ""))
+    # Times that are all whole steps of the GPU's timer were read off it, and are no better known than a step.
+    read_off = unit == "ns" and type(timer_ns) is int and timer_ns > 0 and not any(each % timer_ns for each in values)
+    step = float(timer_ns) if read_off else _LEAST_STEP
+    return Samples(unit, str(given.get("how", "")), tuple(map(float, values)), step)
 
 
 def _table(name: str, given: Any, problems: Problems) -> Sequence[Sequence[Any]]:

@@ -56,6 +56,13 @@ def test_what_a_timer_rounds_is_known_no_better_than_its_steps() -> None:
     assert Samples("ns", "", (1.0, 2.0)).stderr is None
 
 
+def test_times_read_off_the_timer_are_known_to_a_step(machine: Machine, tmp_path: Path) -> None:
+    quantities = {"gap_event": quantity(*[288] * 9), "host_enqueue": quantity(*[290] * 9)}
+    found, _ = read([written(tmp_path / "m.json", quantities, timer_step_ns=32)], machine)
+    assert found["launch.event_ps"].stderr == pytest.approx(32_000 / 12**0.5)
+    assert found["launch.enqueue_ps"].stderr == pytest.approx(1 / 12**0.5)
+
+
 def test_several_quantities_and_days_are_averaged_and_the_error_spans_them(machine: Machine, tmp_path: Path) -> None:
     one = written(
         tmp_path / "one.json", {"gap_stream_1": quantity(*[1500] * 9), "gap_stream_132": quantity(*[1700] * 9)}
