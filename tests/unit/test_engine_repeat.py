@@ -106,10 +106,10 @@ def test_random_dispatch_draws_from_the_seed() -> None:
 
 
 #: Totals under the default quantum and settling time, against the exact form; errors in percent as measured:
-#: GEMMs of 400 to 600 us at most 0.03, with two blocks an SM, where every start moves the panels, at most 0.12; copies
-#: of 20 us 2.0, of 80 us 0.8: a wave settles within 0.2 us.
+#: GEMMs of 400 to 600 us at most 0.16, since every start moves the panels and the clock; copies of 20 us 2.0, of 80 us
+#: 0.8: a wave settles within 0.2 us.
 CASES = {
-    "wide": (mlp(768, WIDE), 0.05),
+    "wide": (mlp(768, WIDE), 0.2),
     "paired": (mlp(768, PAIRED), 0.2),
     "copy": (program_of(tile_kernel("copy", (132, 1, 1), COPYING, Stream(262_144))), 2.5),
     "copies": (program_of(tile_kernel("copy", (330, 1, 1), COPYING, Stream(1 << 20))), 1.0),

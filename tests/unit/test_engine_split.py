@@ -44,16 +44,16 @@ def test_the_slices_of_a_lone_tile_take_what_they_do_one_by_one(split: int) -> N
     """All slices at once: their steps, the epilogue and the partial sums in fp32. Whoever is last makes a round trip,
     reads the sums of all, itself included, through a part of the port, and stores the tile in fp16.
     """
-    times = ("block.prologue_ps=500ns", "block.load_ps=100ns", "block.epilogue_ps=30ns", "sync.post_ps=7ns")
+    times = ("block.prologue_ps=500ns", "block.load_ps=60ns", "block.epilogue_ps=30ns", "sync.post_ps=7ns")
     run = predict(program_of(product(split)), machine(*times), Plan())
     assert isinstance(run, Prediction)
     steps_ns = 12 // split * 64
     stored_ns, partial_ns = ELEMENTS * 2 / 16, ELEMENTS * 4 / 16
     if split == 1:
-        expected = 500 + 100 + steps_ns + 30 + stored_ns
+        expected = 500 + 60 + steps_ns + 30 + stored_ns
     else:
         read_ns = split * ELEMENTS * 4 / 256 / PARTIALS_READ_SHARE
-        expected = 500 + 100 + steps_ns + 30 + partial_ns + 7 + 100 + read_ns + stored_ns
+        expected = 500 + 60 + steps_ns + 30 + partial_ns + 7 + 60 + read_ns + stored_ns
     assert run.total_ps == pytest.approx(expected * NS, abs=4)
 
 

@@ -23,6 +23,8 @@ from tests.engine_programs import plan, program_of, tiny
 
 BLOCK = BlockResources(256, 128, 64 * 1024)
 NS = 1000
+#: The tile in fp16 at 4096 bytes a clock.
+STORED_NS = 2
 AMPLE = ("hbm_bytes_per_s=1000TB/s", "l2_bytes_per_s=1000TB/s", "l2_link_bytes_per_s=1000TB/s")
 
 
@@ -47,14 +49,16 @@ def cost_of(what: Kernel, *settings: str) -> BlockCost:
         (("block.step_clocks=22clock",), 150),
         (("sm_l2_bytes_per_clock=64B/clock",), 256),
         (("sm_l2_bytes_per_clock=64B/clock", "block.step_clocks=200clock"), 328),
-        (("block.load_ps=400ns",), 128),  # 100 a step with four on their way
-        (("block.load_ps=800ns",), 200),
+        (("block.load_ps=384ns",), 128),  # with the products 512, in which four stages come round
+        (("block.load_ps=400ns",), 132),
+        (("block.load_ps=800ns",), 232),
+        (("block.load_ps=800ns", "block.step_clocks=22clock"), 237.5),
         (("block.load_ps=800ns", "sm_l2_bytes_per_clock=64B/clock"), 256),
         (("tensor_clock_hz=0.5GHz",), 256),
         (("tensor_clock_hz=0.5GHz", "block.step_clocks=22clock"), 300),
     ],
 )
-def test_a_step_takes_the_longest_of_products_port_and_round_trip(settings: tuple[str, ...], step_ns: int) -> None:
+def test_a_step_takes_the_longest_of_products_port_and_round_trip(settings: tuple[str, ...], step_ns: float) -> None:
     found = cost_of(kernel(), *settings)
     assert found.step_ps == step_ns * NS
     products = 256 if "tensor_clock_hz=0.5GHz" in settings else 128
@@ -70,21 +74,28 @@ def test_memory_is_drawn_on_by_the_shares_of_a_whole_wave() -> None:
     assert found.link_bytes_per_s == pytest.approx(found.l2_bytes_per_s * (1.0 + 1.5) / 8, rel=1e-9)
 
 
-@pytest.mark.parametrize(("stages", "step_ns"), [(2, 400), (3, 266.667), (4, 200), (6, 133.333), (8, 128)])
-def test_more_stages_hide_more_of_the_round_trip(stages: int, step_ns: float) -> None:
-    assert cost_of(kernel(stages=stages), "block.load_ps=800ns").step_ps == pytest.approx(step_ns * NS, abs=1)
+def ring_ns(steps: int, stages: int, load_ns: float, step_ns: float) -> float:
+    """The end of a ring of stages, load by load: a stage is loaded anew once its products are done."""
+    ends: list[float] = []
+    for step in range(steps):
+        asked = ends[step - stages] if step >= stages else 0.0
+        ends.append(max(asked + load_ns, ends[-1] if ends else 0.0) + step_ns)
+    return ends[-1]
 
 
+@pytest.mark.parametrize("rounds", [1, 2, 5])
+@pytest.mark.parametrize("stages", [1, 2, 3, 4, 8])
 @pytest.mark.parametrize("load_ns", [100, 400, 800, 1600])
-def test_the_first_stages_wait_for_one_round_trip_together(load_ns: int) -> None:
-    """As many steps as stages: one prologue, one round trip, and then nothing but products."""
-    made = gemm_kernel("k", Gemm(64, 64, 256), (64, 64, 64), BLOCK, stages=4)
-    on = machine(f"block.load_ps={load_ns}ns", "block.prologue_ps=900ns", "block.epilogue_ps=70ns")
-    run = predict(program_of(made), on, Plan())
+def test_a_main_loop_takes_what_a_ring_of_stages_takes(load_ns: int, stages: int, rounds: int) -> None:
+    """Products of 150 ns a step; the prologue ends where the first stages' loads come in."""
+    steps = stages * rounds
+    made = gemm_kernel("k", Gemm(64, 64, 64 * steps), (64, 64, 64), BLOCK, stages=stages)
+    fixed = ("block.prologue_ps=900ns", "block.epilogue_ps=70ns", "block.step_clocks=22clock")
+    run = predict(program_of(made), machine(f"block.load_ps={load_ns}ns", *fixed), Plan())
     assert isinstance(run, Prediction)
-    stored_ns = 64 * 64 * 2 / 4096
-    assert run.total_ps == pytest.approx((900 + load_ns + 4 * 128 + 70 + stored_ns) * NS, abs=8)
-    assert run.trace.tiles["first_load"].tolist() == [900 * NS]
+    expected = 900 + ring_ns(steps, stages, load_ns, 150) + 70 + STORED_NS
+    assert run.total_ps == pytest.approx(expected * NS, abs=steps + 4)
+    assert run.trace.tiles["first_load"].tolist() == pytest.approx([900 * NS], abs=1)
 
 
 @pytest.mark.parametrize("load_ns", [400, 800])
@@ -98,9 +109,8 @@ def test_after_a_wait_before_the_first_load_the_same_round_trip_follows(load_ns:
     assert isinstance(run, Prediction)
     tiles = run.trace.tiles
     assert tiles["wait_total"][1] > 0
-    stored_ns = 64 * 64 * 2 / 4096
     took = int(tiles["end"][1] - tiles["first_load"][1])
-    assert took == pytest.approx((load_ns + 4 * 128 + stored_ns) * NS, abs=8)
+    assert took == pytest.approx((load_ns + 4 * 128 + STORED_NS) * NS, abs=8)
 
 
 @pytest.mark.parametrize("threads", [128, 256])
