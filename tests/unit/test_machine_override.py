@@ -42,8 +42,6 @@ def test_settings_are_applied_and_recorded(h200: Machine) -> None:
     [
         ("gap_ps=0ns", "launch", "gap_ps", 0),
         ("sms=x0.5", "limits", "sms", 66),  # a factor on what the machine has
-        ("post_ps=x10", "sync", "post_ps", 3_530_000),
-        ("block.prologue_ps=x1.5", "block", "prologue_ps", 3_000_000),
         ("clock_hz=1.41e3MHz", "rates", "clock_hz", 1_410_000_000),
         ("machine.limits.smem_per_sm_bytes=256KiB", "limits", "smem_per_sm_bytes", 262144),
         ("tensor_efficiency=80%", "rates", "tensor_efficiency", 0.8),
@@ -54,6 +52,13 @@ def test_settings_are_applied_and_recorded(h200: Machine) -> None:
 )
 def test_forms_of_a_value(h200: Machine, setting: str, section: str, leaf: str, value: object) -> None:
     assert getattr(getattr(with_overrides(h200, [setting]), section), leaf) == value
+
+
+@pytest.mark.parametrize(("path", "factor"), [("sync.post_ps", "10"), ("block.prologue_ps", "1.5")])
+def test_a_factor_is_of_what_the_machine_has(h200: Machine, path: str, factor: str) -> None:
+    section, leaf = path.split(".")
+    before, after = (getattr(getattr(m, section), leaf) for m in (h200, with_overrides(h200, [f"{path}=x{factor}"])))
+    assert after == round(before * float(factor))
 
 
 def test_the_band_can_be_set(h200: Machine) -> None:
