@@ -27,8 +27,7 @@ class Fitted:
     """A leaf that the times of single kernels fix together with others, between *least* and *most*, in *unit*.
 
     *start* is its usual size: the scale of the fit, and where it begins if the machine's own value lies outside the
-    bounds or has no effect (a limit that never binds). Only *usual* ones are fitted unless others are asked for; one
-    that cannot be told from *beside* is usual only where that leaf has been read.
+    bounds or has no effect (a limit that never binds). Only *usual* ones are fitted unless others are asked for.
     """
 
     path: str
@@ -38,7 +37,6 @@ class Fitted:
     unit: str
     meaning: str
     usual: bool = True
-    beside: str = ""
 
 
 READ = (
@@ -97,8 +95,7 @@ def fitted_parameters(asked: tuple[str, ...], taken: set[str]) -> tuple[Fitted, 
     Raises InputError for a leaf that no fit knows.
     """
     if not asked:
-        usual = (each for each in FITTED if each.usual and (not each.beside or each.beside in taken))
-        return tuple(each for each in usual if each.path not in taken)
+        return tuple(each for each in FITTED if each.usual and each.path not in taken)
     known = {each.path: each for each in FITTED}
     problems = Problems("the command line")
     for path in asked:

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from click.testing import Result
 
+from cusim.machine import load_machine
+
 Call = Callable[..., Result]
 
 
@@ -23,12 +25,11 @@ def test_diff_as_json(call: Call, tmp_path: Path) -> None:
 
 
 def test_diff_names_what_is_only_known_better(call: Call, tmp_path: Path) -> None:
-    text = call("show", "h200", "--toml").stdout
-    edited = text.replace(
-        'event_ps = { value = 1.66, unit = "us"', 'event_ps = { value = 1660, unit = "ns", stderr = 9'
-    )
-    assert edited != text
-    (tmp_path / "mine.toml").write_text(edited, encoding="utf-8")
-    shown = call("show", "h200", "--diff", "mine.toml").stdout
+    document = load_machine("h200").to_json()
+    event = document["launch"]["event_ps"]
+    document["launch"]["event_ps"] = {**event, "value": event["value"] * 1000, "unit": "ns", "stderr": 9}
+    assert event["unit"] == "us"
+    (tmp_path / "mine.json").write_text(json.dumps(document), encoding="utf-8")
+    shown = call("show", "h200", "--diff", "mine.json").stdout
     assert "No number differs." in shown
     assert "1 equal number has another error or status: launch.event_ps." in shown
