@@ -305,3 +305,14 @@ def test_the_pipe_of_an_sm_is_used_in_full_by_paired_gemms():
     span = run.done_ps - run.placed[0]
     loops = max(2 * part.pipe_load / FULL_PIPE, 1) * kernel.steps * part.step_ps
     assert span <= (part.prologue_ps + loops + part.tail_ps) * 1.01, (span, part.prologue_ps + loops + part.tail_ps)
+
+
+@pytest.mark.parametrize("share", [1.0, 0.8])
+def test_no_power_budget_counts_the_pipe_of_an_sm_twice(share):
+    """Two blocks an SM, each of which fills the pipe alone: the pipe is busy for the loops' time, not for more."""
+    block = BlockResources(256, 128, 98 * 1024)
+    program = program_of(gemm_kernel("k", Gemm(11 * 128, 24 * 128, 4096), (128, 128, 64), block))
+    machine = with_overrides(H200, [*AMPLE, "clock_droop=0", "contention_sharpness=1000", f"sustained_share={share}"])
+    free = simulate(program, machine, Plan(), {}).total_ps
+    got = predict(program, machine, Plan()).total_ps
+    assert got == free if share == 1 else free < got <= free / share * 1.01

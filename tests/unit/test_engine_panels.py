@@ -137,6 +137,16 @@ def test_a_block_whose_wait_was_over_before_it_came_asks_as_it_starts(asked: lis
     assert asked == [(0, 0, 0), (0, 0, 2 * TILE)]
 
 
+def test_a_wait_that_ends_while_a_block_prepares_leaves_it_to_load_in_time(asked: list[tuple[int, int, int]]) -> None:
+    """a ends while b, placed before, is still in its prologue: b never stands still, and loads all the same."""
+    program = chain()
+    costs = {"a": idle(TILE), "b": BlockCost(2 * TILE, TILE, 0, 0, 3 * 10**12, 0)}
+    on = machine(2, "launch.event_ps=1ps")
+    _, b = run(program, on, plan(program, policy=RowPolicy(), flags=Flags(R=True)), costs).setup.runs
+    assert not b.late
+    assert asked == [(0, 0, 0), (0, 0, 2 * TILE + 1)]
+
+
 def test_a_measured_kernel_keeps_what_its_cost_says(asked: list[tuple[int, int, int]]) -> None:
     program = program_of(grid_kernel("k", (2, 1)))
     assert ran(program, machine(2), Plan(), {"k": cost(TILE, hbm=10**12)}).total == 4 * TILE

@@ -71,7 +71,7 @@ def test_blocks_that_all_start_at_once_find_what_a_whole_wave_finds(
     kernel, gemm = product(rows, cols, split=split, swiglu=swiglu)
     order = order_table(ColumnOrder() if by_column else RowOrder(), kernel.grid)
     found = Panels(kernel, gemm, tiny(132, *SMALL))
-    shares = [found.shares(*map(int, tile), ticket // 2, 0) for ticket, tile in enumerate(order)]
+    shares = [found.shares(r, c, z, ticket // 2, 0) for ticket, (r, c, z) in enumerate(order.tolist())]
     hbm, link = (sum(parts) / len(order) for parts in zip(*shares, strict=True))
     assert hbm == pytest.approx(hbm_share(kernel, gemm, order, len(order), 8 * 2**20, 2), rel=1e-12)
     assert link == pytest.approx(link_share(kernel, gemm, order, len(order)), rel=1e-12)

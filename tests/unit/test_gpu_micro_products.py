@@ -106,7 +106,7 @@ def samples(bench: Bench, name: str) -> list[float]:
 
 def test_the_clock_is_read_while_all_blocks_run_and_once_it_has_settled(made_up: type[MadeUp]) -> None:
     made_up.stamps_of = lambda program, plan, number: stamped(placed=[0, BEGIN_NS], end=[END_NS, END_NS + 9999])
-    bench = Bench()
+    bench: Any = Bench()
     clock(bench)
     assert set(samples(bench, "clock_idle")) == {IDLE_GHZ}
     names = {name for name in bench.found.quantities if name.startswith("clock_tensor_")}
@@ -129,7 +129,7 @@ def test_a_steps_clocks_are_what_deeper_products_take_beyond_their_products(made
 
     made_up.stamps_of = lambda program, plan, number: stamped(placed=[0])
     made_up.lasts_ps = lasts
-    bench = Bench()
+    bench: Any = Bench()
     bench.found.add("clock_tensor_1", "GHz", "how", [BUSY_GHZ])
     steps(bench)
     found = [name for name in bench.found.quantities if name.startswith("step_clocks_")]
@@ -157,7 +157,7 @@ def test_what_signals_cost_a_block_is_told_from_its_stamps(made_up: type[MadeUp]
 
     made_up.stamps_of = stamps_of
     made_up.lasts_ps = lambda program: 0
-    bench = Bench()
+    bench: Any = Bench()
     blocks(bench)
     told = {name: set(quantity.samples) for name, quantity in bench.found.quantities.items()}
     assert told == {
@@ -173,7 +173,7 @@ def test_blocks_of_real_plans_are_stamped(monkeypatch: pytest.MonkeyPatch) -> No
     choice = SimpleNamespace(program=pair(), flags="")
     workload = SimpleNamespace(choice=lambda policy: choice)
     monkeypatch.setattr(micro_blocks, "build_workload", lambda name, machine, m: workload)
-    bench = Bench()
+    bench: Any = Bench()
     bench.device = NullDevice()
     blocks(bench)
     assert {len(quantity.samples) for quantity in bench.found.quantities.values()} == {micro_blocks._RUNS}
