@@ -13,12 +13,13 @@ DEV := $(VENV)/.installed-dev
 DEMO := build/gpt3-mlp-row
 
 .DELETE_ON_ERROR:
-.PHONY: help demo test lint bench format clean
+.PHONY: help demo test lint report bench format clean
 
 help:
 	@echo "make demo    predict two examples, simulate one and draw it"
 	@echo "make test    run the CPU test suite       (PYTEST_ARGS='-k wheel' to choose)"
 	@echo "make lint    ruff, mypy --strict, import contracts"
+	@echo "make report  hold the model against everything recorded on the H200: tables and pictures"
 	@echo "make format  apply ruff's formatting and safe fixes"
 	@echo "make bench   measure the engine, write build/bench.json"
 	@echo "make clean   remove the environment, build/ and caches"
@@ -30,6 +31,16 @@ demo: $(BASE)
 	$(BIN)/cusim run gpt3-mlp --m 768 --machine h200 --policy row -o $(DEMO).npz
 	$(BIN)/cusim plot $(DEMO).npz -o $(DEMO).png
 	@echo "The picture: $(CURDIR)/$(DEMO).png"
+
+# Exits with an error when a gate is missed. Pictures go where the README looks for them.
+report: $(BASE)
+	@mkdir -p build
+	$(BIN)/cusim validate --machine h200 traces/h200 --gate traces/h200/gates.toml -o build/h200.md
+	$(BIN)/cusim validate --machine h200 --timelines traces/h200/timelines -o build/h200-timelines.md
+	$(BIN)/python figures/h200_sealed.py compare
+	$(BIN)/python figures/h200_errors.py
+	$(BIN)/python figures/h200_overlay.py
+	@echo "Tables: build/h200.md, build/h200-timelines.md. Pictures: figures/h200_*.png"
 
 test: $(DEV)
 	$(BIN)/python -m pytest -n $(WORKERS) $(PYTEST_ARGS)

@@ -21,18 +21,23 @@ def kind_of(row: Row) -> str:
     return "PDL" if row.launch == "pdl" else row.policy
 
 
-def main() -> None:
-    """Draws ``h200_errors.png``."""
+def draw(pattern: str, what: str, name: str) -> None:
+    """The rows of all recordings that *pattern* names, as a picture called *name*."""
     machine = cusim.load_machine("h200")
-    rows = [row for path in sorted(RECORDINGS.glob("occasion-*.csv")) for row in read_recording(path)[0]]
-    rows = [row for row in rows if row.total_ns]
+    rows = [row for path in sorted(RECORDINGS.glob(pattern)) for row in read_recording(path)[0] if row.total_ns]
     points = [
         ErrorPoint(kind_of(row), row.total_ns, round(total_ps / 1000))
         for row, total_ps in zip(rows, predict_rows(rows, machine), strict=True)
         if row.total_ns and total_ps
     ]
-    title = f"GPT-3's and LLaMA's MLP by policy, and single kernels, on {machine.gpu} ({machine.state})"
-    save_figure(error_scatter(points, band_pct=machine.band_pct, title=title), HERE / "h200_errors.png")
+    title = f"{what}, on {machine.gpu} ({machine.state})"
+    save_figure(error_scatter(points, band_pct=machine.band_pct, title=title), HERE / name)
+
+
+def main() -> None:
+    """Draws ``h200_errors.png`` and ``h200_sealed.png``."""
+    draw("occasion-*.csv", "Chains that the model was built on, and single kernels", "h200_errors.png")
+    draw("sealed-*.csv", "Sealed: predicted before they were recorded", "h200_sealed.png")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,7 @@
-"""Simulated above measured: three recorded runs of GPT-3's MLP on an H200, and what the model says of them."""
+"""Simulated above measured: recorded runs of GPT-3's MLP on an H200, and what the model says of them.
+
+Two of the sealed set, and the one of the others that the model is most wrong about.
+"""
 
 from pathlib import Path
 
@@ -13,9 +16,9 @@ TIMELINES = HERE.parent / "traces" / "h200" / "timelines"
 
 
 def main() -> None:
-    """Draws ``h200_overlay_768_row.png``, ``h200_overlay_768_stream.png`` and ``h200_overlay_1536_row.png``."""
+    """Draws ``h200_overlay_704_row.png``, ``h200_overlay_1664_tile.png`` and ``h200_overlay_2560_row.png``."""
     machine = cusim.load_machine("h200")
-    for run in ("768-row", "768-stream", "1536-row"):
+    for run in ("704-row", "1664-tile", "2560-row"):
         (timeline,) = read_timelines(TIMELINES / f"gpt3-mlp-{run}.npz", machine.name)
         result = cusim.predict(timeline.program, machine, timeline.plan)
         assert isinstance(result, cusim.Prediction)

@@ -1,6 +1,6 @@
 """The sealed set of traces/h200: predictions written before it is recorded, and what recording said of them.
 
-``python figures/h200_sealed.py predict COMMIT`` writes ``traces/h200/sealed-predictions.csv`` for the model of that
+``python figures/h200_sealed.py predict COMMIT`` writes ``traces/h200/predictions/sealed.csv`` for the model of that
 commit; ``python figures/h200_sealed.py compare`` lays the predictions of that file beside what was recorded after it.
 """
 
@@ -19,7 +19,7 @@ from cusim.recording.rows import Row, read_recording
 from cusim.validate.recorded import predict_rows
 
 H200 = Path(__file__).resolve().parent.parent / "traces" / "h200"
-DESIGN, PREDICTIONS = H200 / "design-sealed.toml", H200 / "sealed-predictions.csv"
+DESIGN, PREDICTIONS = H200 / "design-sealed.toml", H200 / "predictions" / "sealed.csv"
 RECORDINGS = ("sealed-1.csv", "sealed-2.csv")
 SCHEMA = "# cusim.predictions/1 "
 KEY = ("group", "workload", "m", "tile", "split_k", "policy", "order", "flags", "launch")

@@ -23,7 +23,9 @@ from cusim.program.program import Program
 from cusim.tune.bound import least_ps
 from cusim.workloads.blocks import Architecture, Tiling, block_of, fitting
 
-ROWS, COLS, SPLITS = (64, 128, 256), (64, 128, 256), (1, 2, 3, 4)
+SIDES, SPLITS = (64, 128, 256), (1, 2, 3, 4)
+#: Where warpgroups take 64 rows each, three of them make a tile too.
+WARPGROUP_SIDES = (64, 128, 192, 256)
 ORDERS: tuple[Order, ...] = (RowOrder(), GroupOrder(2), GroupOrder(8))
 #: A candidate whose bound is not below this part of the best time is not predicted.
 CLOSE = 0.99
@@ -148,8 +150,9 @@ def _cuts(kernel: Kernel, rule: Architecture | None) -> Iterator[Kernel]:
     gemm = kernel.gemm
     if gemm is None or rule is None or _fixed(kernel, rule):
         return
-    for rows in ROWS:
-        for cols in COLS:
+    sides = WARPGROUP_SIDES if rule.group_rows else SIDES
+    for rows in sides:
+        for cols in sides:
             for split in SPLITS:
                 cut = _cut(kernel, gemm, (rows, cols, kernel.tile[2]), split, rule)
                 if cut is not None:

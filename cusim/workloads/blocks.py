@@ -10,6 +10,8 @@ from cusim.program.kernel import DTYPE_BYTES, BlockResources, Gemm
 _KIB = 1024
 #: Registers of an SM and threads of a block, alike on every architecture here.
 _SM_REGISTERS, _MOST_THREADS, _MOST_REGISTERS = 65536, 1024, 255
+#: What loading warps keep when they give registers up: the least that can be asked for.
+_LOADING_REGISTERS = 24
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +45,8 @@ class Tiling:
 
 def block_of(gemm: Gemm, tiling: Tiling, rule: Architecture) -> BlockResources:
     """Threads, registers and shared memory of a block by the architecture's rule."""
-    accumulators = tiling.tile[0] * tiling.tile[1]
-    workers = max(
-        128, _up(-(-accumulators // rule.accumulators_per_thread), rule.thread_step), 128 * _groups(tiling, rule)
-    )
-    held = -(-accumulators // (workers * rule.accumulators_per_register))
-    threads, registers = workers + rule.extra_threads, _up(held + rule.other_registers, 8)
+    workers = _workers(tiling, rule)
+    threads, registers = workers + rule.extra_threads, _working_registers(tiling, rule)
     if rule.extra_threads:  # warp-specialised: the loading warps give registers up to those that compute
         most = _SM_REGISTERS // threads // 8 * 8
         registers = most if workers > 128 else min(registers, most)
@@ -70,7 +68,25 @@ def fitting(gemm: Gemm, tiling: Tiling, rule: Architecture, key: str, problems: 
     if block.threads > _MOST_THREADS or block.registers > _MOST_REGISTERS or _registers(block) > _SM_REGISTERS:
         why = f"takes {block.threads} threads of {block.registers} registers, more than an SM of {rule.name} holds"
         problems.add(key, size, f"{why}; choose a smaller tile")
+    taken = _workers(found, rule) * _working_registers(found, rule) + rule.extra_threads * _LOADING_REGISTERS
+    if rule.extra_threads and taken > _SM_REGISTERS:
+        why = f"needs {taken} registers for its accumulators and addresses, an SM of {rule.name} has {_SM_REGISTERS}"
+        problems.add(key, size, f"{why}; choose a smaller tile")
     return found
+
+
+def _workers(tiling: Tiling, rule: Architecture) -> int:
+    """Threads that compute."""
+    accumulators = tiling.tile[0] * tiling.tile[1]
+    held = _up(-(-accumulators // rule.accumulators_per_thread), rule.thread_step)
+    return max(128, held, 128 * _groups(tiling, rule))
+
+
+def _working_registers(tiling: Tiling, rule: Architecture) -> int:
+    """Registers of a thread that computes: its accumulators, and what it needs besides."""
+    accumulators = tiling.tile[0] * tiling.tile[1]
+    held = -(-accumulators // (_workers(tiling, rule) * rule.accumulators_per_register))
+    return _up(held + rule.other_registers, 8)
 
 
 def _groups(tiling: Tiling, rule: Architecture) -> int:
