@@ -76,7 +76,8 @@ class Blocks:
             lane.waits = waits
             work = run.work[run.slices[ticket]] + waits.extra_ps
         lane.work = work
-        lane.unasked = run.panels is not None and lane.waits.stands_at(at + run.first_load_ps)
+        held = lane.waits is not NO_WAITS and lane.waits.stands_at(at + run.first_load_ps)
+        lane.unasked = held and run.panels is not None
         load = run.load_of(work) if lane.unasked else run.asks(ticket, work, lane.sm.index, at)
         if load is not lane.load:
             lane.sm.remove(lane.load)

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 
 from cusim.engine.clock import Clock
 from cusim.engine.cost import FULL_PIPE
-from cusim.engine.soft import norm
+from cusim.engine.soft import HARD, norm
 from cusim.machine.machine import Machine
 
 #: Relative change of the factor below which blocks are not re-timed; tests hold the totals of this default
@@ -81,14 +81,25 @@ class Shared:
 
     def _wanted(self) -> tuple[float, float]:
         """The speed for what is drawn now, and the part of the time that memory adds."""
-        busy = self.drawn[0] / self._full
-        asked = [draw / rate for draw, rate in zip(self.drawn[1:], self._rates, strict=True)]
+        pipe, l2, hbm, link = self.drawn
+        rates, droop, sharpness = self._rates, self._droop, self._sharpness
+        busy = pipe / self._full
+        asked = (l2 / rates[0], hbm / rates[1], link / rates[2])
         # Without memory in the way, slow = 1 / (1 - droop (busy / slow)^2): a root of a square.
-        slow = max((1.0 + (1.0 + 4.0 * self._droop * busy**2) ** 0.5) / 2, *asked)
-        for _ in range(_ROUNDS if self._droop and busy else 1):
-            clock = 1.0 - self._droop * (busy / slow) ** DROOP_ORDER
-            slow = (slow + norm((1.0 / clock, *asked), self._sharpness)) / 2
-        slow = norm((1.0 / clock, *asked), self._sharpness)
+        slow = max((1.0 + (1.0 + 4.0 * droop * busy**DROOP_ORDER) ** 0.5) / 2, *asked)
+        if sharpness >= HARD or not (droop and busy):
+            clock = 1.0
+            for _ in range(_ROUNDS if droop and busy else 1):
+                clock = 1.0 - droop * (busy / slow) ** DROOP_ORDER
+                slow = (slow + norm((1.0 / clock, *asked), sharpness)) / 2
+            slow = norm((1.0 / clock, *asked), sharpness)
+            return 1.0 / slow, 1.0 - 1.0 / (clock * slow)
+        # The same norms with the part that stays taken out of the rounds: this runs at almost every event.
+        memory, root = asked[0] ** sharpness + asked[1] ** sharpness + asked[2] ** sharpness, 1.0 / sharpness
+        for _ in range(_ROUNDS):
+            clock = 1.0 - droop * (busy / slow) ** DROOP_ORDER
+            slow = (slow + (clock**-sharpness + memory) ** root) / 2
+        slow = (clock**-sharpness + memory) ** root
         return 1.0 / slow, 1.0 - 1.0 / (clock * slow)
 
     def _is_off(self) -> bool:
