@@ -2,6 +2,7 @@
 
 import os
 import pty
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -164,7 +165,7 @@ def test_a_terminal_gets_lines_of_its_own_width(root: Path) -> None:
 def test_a_stdout_that_lacks_characters_gets_question_marks(root: Path) -> None:
     environment = {**os.environ, "PYTHONIOENCODING": "iso8859-5"}
     done = subprocess.run(FIG1, cwd=root, capture_output=True, check=True, env=environment)
-    assert b"times ?15 %" in done.stdout
+    assert re.search(rb"times \?\d+ %", done.stdout)
 
 
 @pytest.mark.parametrize("verb", VERBS)

@@ -1,6 +1,7 @@
 """Rows, recommendation and words, from outcomes that are made up: nothing here depends on the engine's numbers."""
 
 import csv
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -8,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cusim.engine.result import Deadlock, Prediction, Verdict
-from cusim.machine.load import load_machine
 from cusim.policies.plan import Plan
 from cusim.policies.registry import build_plan
 from cusim.program.program import Program
@@ -21,9 +21,10 @@ from cusim.report.rows import Contender, Report, compare
 from cusim.report.summary import verdict_word
 from cusim.report.text import markdown_lines, text_lines
 from cusim.trace.trace import EVENT_COLUMNS, TILE_COLUMNS, WAIT_COLUMNS, Trace, column_table
+from tests.machines import uncalibrated
 
 SAFE, IF_ARRIVAL, CAN = "safe by construction", "safe if arrival order holds", "can deadlock"
-MACHINE = load_machine("h200")
+MACHINE = uncalibrated()
 
 
 def program(tile: str = "128x128x64") -> Program:
@@ -124,6 +125,18 @@ def test_recommendation(times: dict[str, Any], recommended: str | None, said: st
     made = report(times)
     assert [row.policy for row in made.rows if row.recommended] == ([recommended] if recommended else [])
     assert said in " ".join(made.verdict)
+
+
+@pytest.mark.parametrize(("row_us", "recommended"), [(94.9, True), (95.1, False)])
+def test_a_calibrated_machine_recommends_down_to_its_own_band(row_us: float, recommended: bool) -> None:
+    pair, learnt = program(), replace(MACHINE, state="calibrated", band_pct=5.0)
+    plans = {word: build_plan(pair, policy=word) for word in ("stream", "row")}
+    times = {id(plans["stream"]): 100.0, id(plans["row"]): row_us}
+    contenders = [(word, pair, plan) for word, plan in plans.items()]
+    made = compare(contenders, learnt, predict=lambda _, __, plan, **___: outcome(times[id(plan)]))
+    assert [row.recommended for row in made.rows] == [False, recommended]
+    assert text_lines([made])[0].text.endswith("(calibrated: times ±5 %)")
+    assert ("Tie within ±5 %" in " ".join(made.verdict)) is not recommended
 
 
 def test_a_caveat_goes_only_with_a_recommendation_that_needs_it() -> None:

@@ -11,6 +11,7 @@ from click.testing import Result
 
 from cli.detail import kind_of
 from cusim.errors import InputError
+from cusim.machine import load_machine
 from cusim.machine.unused import UNUSED
 from cusim.plot.bars import policy_bars
 from cusim.plot.lines import sweep_lines
@@ -152,7 +153,7 @@ def test_plot_of_a_trace_that_does_not_say_its_machine(call: Call, tmp_path: Pat
 
 def test_show_lists_everything(call: Call) -> None:
     shown = call("show").stdout
-    for word in ("gpt3-mlp", "batched", "group:G", "wait-all", "h200", "H200, 132 SMs, preset"):
+    for word in ("gpt3-mlp", "batched", "group:G", "wait-all", "h200", "H200, 132 SMs, calibrated", "132 SMs, preset"):
         assert word in shown
 
 
@@ -163,7 +164,9 @@ def test_show_of_a_machine_has_every_number_with_its_source(call: Call) -> None:
     assert sms.split()[1] == "132"
     assert "measured" in sms
     prologue = next(line for line in lines if line.startswith("block.prologue_ps "))
-    assert prologue.split()[1:3] == ["2.0", "us"]
+    given = load_machine("h200").provenance["block.prologue_ps"]
+    assert prologue.split()[1:3] == [str(given.value), "us"]
+    assert "micro-benchmarks" in " ".join(" ".join(lines).split())
 
 
 def test_show_with_a_what_if(call: Call) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,6 @@ import pytest
 from click.testing import Result
 
 from cusim.engine.result import Prediction, Verdict
-from cusim.machine.load import load_machine
 from cusim.policies.registry import build_plan
 from cusim.program.program import Program
 from cusim.program.toml_read import parse_program
@@ -22,10 +20,11 @@ from cusim.report.stream_best import rule_of, tile_options
 from cusim.report.summary import verdict_word
 from cusim.report.text import text_lines
 from cusim.trace.trace import EVENT_COLUMNS, TILE_COLUMNS, WAIT_COLUMNS, Trace, column_table
+from tests.machines import uncalibrated
 
 Call = Callable[..., Result]
 
-MACHINE = load_machine("h200")
+MACHINE = uncalibrated()
 MLP = ("predict", "gpt3-mlp", "--m", "768", "--machine", "h200")
 
 
@@ -53,11 +52,14 @@ def test_json_has_its_tile_and_the_speedup_against_it(call: Call) -> None:
     assert row["speedup_vs_best_stream"] == pytest.approx(best["total_ns"] / row["total_ns"], abs=1e-4)
 
 
-def test_a_gain_that_a_better_tile_has_too_is_a_tie_and_no_recommendation(call: Call) -> None:
+def test_a_gain_that_a_better_tile_has_too_is_no_recommendation(call: Call) -> None:
+    """At 768 rows tiles of 192 x 192 fill their rounds in stream order: nothing is left for semaphores to gain."""
     said = " ".join(call(*MLP, "-q").stdout.split())
-    assert "Tie with stream-best: row (order group:2, launch wait-first) takes" in said
-    assert "but most of that gain is also had by stream order at a better tile or split-K; there the gain is" in said
-    assert not any(row["recommended"] for row in rows_of(call(*MLP, "--json")).values())
+    assert "No recommendation" in said
+    assert "stream order at a better tile (stream-best)" in said
+    rows = rows_of(call(*MLP, "--json"))
+    assert rows["stream-best"]["total_ns"] < rows["row"]["total_ns"] < rows["stream"]["total_ns"]
+    assert not any(row["recommended"] for row in rows.values())
     assert rows_of(call(*MLP, "--json", "--no-best-stream"))["row"]["recommended"]
 
 
@@ -79,14 +81,12 @@ def test_advice_names_the_options_that_give_policies_its_tiles(call: Call) -> No
 
 
 def test_a_sweep_says_what_it_is_by_case_and_what_the_gain_on_it_is(call: Call) -> None:
-    begun = time.process_time()
-    done = call("predict", "gpt3-mlp", "--m", "256:4096:256", "--machine", "h200", "--policy", "row", "-q")
-    assert time.process_time() - begun < 8
+    done = call("predict", "gpt3-mlp", "--m", "256,768", "--machine", "h200", "--policy", "row", "-q")
     lines = done.stdout.splitlines()
     at = lines.index("stream-best is stream order at its own best tile, order and split-K, chosen by the model alone:")
     assert lines[at + 1].startswith("m=256: up ")
     assert "on stream-best %" in done.stdout
-    assert any(line.endswith("tie with stream-best") for line in lines)
+    assert [line.split()[0] for line in lines if line.endswith((" stream-best", "verdict"))] == ["m", "256", "768"]
 
 
 TIMED = """\
@@ -110,9 +110,9 @@ block = { threads = 384, registers = 168, shared_kib = 196 }
 def test_kernels_of_measured_time_keep_their_tile_and_the_footnote_says_so(call: Call, tmp_path: Path) -> None:
     (tmp_path / "mine.toml").write_text(TIMED, encoding="utf-8")
     best = rows_of(call("predict", "mine.toml", "--json"))["stream-best"]
-    assert best["split_k"].startswith("up:1 down:")
+    assert best["tile"].startswith("up:128x256x64 down:")
     said = " ".join(call("predict", "mine.toml", "-q").stdout.split())
-    assert "; tile and split-K of up stay: measured at this tile." in said
+    assert "; tile and split-K of up stay: measured at this tile" in said
     assert "note: policies at the tiles" not in call("predict", "mine.toml").stderr  # a file says its own
 
 

@@ -29,7 +29,7 @@ def test_the_report(call: Call, recorded: str) -> None:
     done = call("validate", "--machine", "h200", recorded)
     assert done.exit_code == 0, done.output
     for words in (
-        "h200 (H200; preset", "14 rows", "what another occasion would add is not known",
+        f"h200 (H200; {load_machine('h200').state}", "14 rows", "what another occasion would add is not known",
         "1 cells run by cuBLAS", "dev: times", "dev: choices", "by policy", "most wrong", "calibrate: times",
         "no-gain", "best-fixed (", "constant", "0 of 2 choices read on another occasion",
     ):  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from backend_gpu import shapes
-from cusim.errors import Problems
+from cusim.errors import InputError, Problems
 from cusim.machine import load_machine, occupancy
 from cusim.program.build import gemm_kernel
 from cusim.program.kernel import BlockResources, Gemm
@@ -62,6 +62,18 @@ def test_blocks_have_the_threads_that_kernels_are_compiled_with(tile: str) -> No
     if shape.part[0] > 1:
         assert held(taken) == 1
         assert held(BlockResources(taken.threads, taken.registers, 0)) == 1  # by registers alone
+
+
+@pytest.mark.parametrize("tile", ["128x256x64", "192x192x64", "256x128x64", "64x256x64"])
+def test_accumulators_that_fit_are_no_reason_to_refuse(tile: str) -> None:
+    assert held(block(tile)) >= 1
+
+
+def test_a_tile_whose_accumulators_no_sm_holds_is_refused_for_its_registers() -> None:
+    """Two warpgroups of 256 x 256 hold 256 sums a thread and need addresses besides; shared memory would do."""
+    with pytest.raises(InputError, match=r"needs \d+ registers for its accumulators") as caught:
+        block("256x256x64")
+    assert [(problem.key, problem.given) for problem in caught.value.problems] == [("tile", "256x256x64")]
 
 
 def test_one_warpgroup_leaves_room_for_a_second_block_where_shared_memory_does() -> None:

@@ -9,12 +9,12 @@ import pytest
 import cusim
 from cusim.machine.machine import Machine
 from cusim.policies.plan import Plan
-from cusim.program.kernel import Measured
+from cusim.program.kernel import Kernel, Measured
 from cusim.program.program import Program
 from cusim.program.toml_read import parse_program
 from cusim.tune.bound import least_ps
 from cusim.tune.break_even import LONGEST_PS, gain_ends_after, seen_within_ps
-from cusim.tune.strongest import CLOSE, ORDERS, _alone_ps, _cuts, strongest_stream
+from cusim.tune.strongest import CLOSE, MOST_BLOCKS, ORDERS, _alone_ps, _cuts, strongest_stream
 from cusim.tune.why import breakdown
 from cusim.workloads.defaults import architecture_of
 
@@ -118,7 +118,7 @@ def test_bounds_skip_no_better_candidate(machine_name: str, m: int) -> None:
 
 
 def test_a_small_budget_ends_the_search_and_says_so(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
-    program, plan = planned("stream")
+    program, plan = planned("stream", 256)
     rule = architecture_of("h200")
     monkeypatch.setattr("cusim.tune.strongest.MOST_BLOCKS", 2)
     hasty = strongest_stream(program, machine, rule, plan)
@@ -126,6 +126,48 @@ def test_a_small_budget_ends_the_search_and_says_so(machine: Machine, monkeypatc
     monkeypatch.undo()
     whole = strongest_stream(program, machine, rule, plan)
     assert (whole.complete, whole.predicted > 2) == (True, True)
+
+
+@pytest.mark.parametrize("m", [256, 4096])
+def test_a_search_simulates_few_more_blocks_than_its_budget(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch, m: int
+) -> None:
+    """Times far above every bound give no reason to leave a cut out: the budget alone ends the search."""
+    simulated: dict[str, list[int]] = {"up": [], "down": []}
+
+    def slow(kernel: Kernel, *_: object) -> int:
+        simulated[kernel.name].append(kernel.blocks)
+        return 10**12
+
+    monkeypatch.setattr("cusim.tune.strongest._alone_ps", slow)
+    program, _ = planned("stream", m)
+    unseen = cusim.with_overrides(machine, ["machine.sms=131"])  # searches are remembered
+    found = strongest_stream(program, unseen, architecture_of("h200"))
+    budget = MOST_BLOCKS // 2
+    assert found.complete == all(sum(blocks) < budget for blocks in simulated.values())
+    assert all(sum(blocks[:-1]) < budget for blocks in simulated.values())
+
+
+def test_three_warpgroups_fill_the_rounds_that_powers_of_two_do_not(machine: Machine) -> None:
+    """GPT-3's MLP at 768 rows: tiles of 192 x 192 cut it into 128 and 256, on 132 SMs."""
+    program, _ = planned("stream")
+    found = strongest_stream(program, machine, architecture_of("h200"))
+    assert [(kernel.tile, kernel.grid) for kernel in found.program.kernels] == [
+        ((192, 192, 64), (4, 32, 1)), ((192, 192, 64), (4, 64, 1)),
+    ]  # fmt: skip
+    best, given = (cusim.predict(p, machine, plan) for p, plan in ((found.program, found.plan), planned("stream")))
+    assert isinstance(best, cusim.Prediction)
+    assert isinstance(given, cusim.Prediction)
+    assert (best.rounds, given.rounds) == (1 + 2, 2 + 3)
+    assert best.total_ps < 0.75 * given.total_ps
+
+
+@pytest.mark.parametrize(("machine_name", "sides"), [("h200", {64, 128, 192, 256}), ("a100", {64, 128, 256})])
+def test_sides_of_192_are_for_warpgroups_of_64_rows(machine_name: str, sides: set[int]) -> None:
+    kernel = cusim.build_workload("gpt3-mlp", machine_name, m=768).program.kernels[0]
+    tiles = {cut.tile[:2] for cut in _cuts(kernel, architecture_of(machine_name))}
+    assert {rows for rows, _ in tiles} == {cols for _, cols in tiles} == sides
+    assert (256, 256) not in tiles  # no registers, or no shared memory
 
 
 def test_the_order_that_was_given_is_tried_too(machine: Machine) -> None:

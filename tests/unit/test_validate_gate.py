@@ -15,6 +15,7 @@ from tests.recordings import chain_rows, written
 
 GATE = 'schema = "cusim.gate/1"\n[[gate]]\nset = "dev"\nkind = "chain"\nmetric = "mape_pct"\nat_most = 4.0\n'
 MACHINE = load_machine("h200")
+COMMITTED = Path(__file__).resolve().parents[2] / "traces" / "h200" / "gates.toml"
 
 
 def gates(folder: Path, text: str) -> Path:
@@ -42,6 +43,17 @@ def test_limits_are_inclusive_and_what_is_missing_is_missed(tmp_path: Path) -> N
     assert [item.met for item in found] == [True, False, True, False, False, True]
     assert "nothing to judge (the aim)" in found[3].text
     assert f"at most {reached - 0.001:g}" in found[1].text
+
+
+def test_the_committed_gates_name_known_figures_of_both_sets() -> None:
+    found = load_gates(COMMITTED)
+    assert {gate.label for gate in found} == {"sealed", "dev"}
+    assert {gate.metric for gate in found} <= set(metrics())
+    assert len({(gate.label, gate.kind, gate.metric) for gate in found}) == len(found)
+    aims = {("single-seen", "mape_pct"): 3, ("chain", "mape_pct"): 4, ("chain", "speedup_err_pts"): 2}
+    limits = {(gate.kind, gate.metric): gate for gate in found if gate.label == "sealed"}
+    for aim, most in aims.items():
+        assert limits[aim].at_most == most or limits[aim].why  # a gate that is softer than its aim says so
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,8 @@ from cusim.validate.scores import Scored
 from tests.recordings import SINGLE, chain_rows, timed, written
 
 MACHINE = load_machine("h200")
+#: A size where policies gain nothing, and one where they gain a quarter.
+SIZES = (256, 768)
 
 
 def row(policy: str, order: str, measured: int, predicted: int | None, shape: str = "a", noise: int = 1) -> Scored:
@@ -81,7 +83,7 @@ def test_alike_predictions_are_not_told_right() -> None:
 
 
 def tables(folder: Path, factors: tuple[float, ...]) -> dict[tuple[str, str], RecordedTable]:
-    paths = [written(folder / f"{place}.csv", chain_rows(factor)) for place, factor in enumerate(factors)]
+    paths = [written(folder / f"{place}.csv", chain_rows(factor, SIZES)) for place, factor in enumerate(factors)]
     found = validate_recordings(load_recordings(paths, MACHINE), MACHINE, workers=1)
     return {(table.label, table.kind): table for table in found.tables}
 

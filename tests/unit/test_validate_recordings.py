@@ -8,12 +8,13 @@ from pathlib import Path
 import pytest
 
 from cusim.errors import InputError
-from cusim.machine import Calibration, Machine, Used, file_digest, load_machine
+from cusim.machine import Calibration, Machine, Used, file_digest
 from cusim.validate.recorded_validation import predictions_of, validate_recordings
 from cusim.validate.recordings import is_recording, load_recordings, same_gpu, seen_tiles, split
+from tests.machines import uncalibrated
 from tests.recordings import CHAIN, SINGLE, chain_rows, timed, written
 
-MACHINE = load_machine("h200")
+MACHINE = uncalibrated()
 
 
 def fitted_on(path: str, *labels: str, tiles: tuple[str, ...] = ()) -> Machine:

@@ -197,7 +197,7 @@ def test_wrong_types_are_told_in_a_sentence(given: dict[str, Any], said: str) ->
         ("gpt3-mlp", "rtx", {"architecture": "sm_91", "tile": "8x8x8"}, ["did you mean sm_90"]),
         ("gpt3-mlp", "h200", {"m": 0, "tile": "128", "split_k": "x"}, ["3 errors", "m = 0", 'tile = "128"', "split_k"]),
         ("gpt3-mlp", "h200", {"tile": "1x1x1+1x1x1+1x1x1"}, ["two joined by +"]),
-        ("gpt3-mlp", "h200", {"tile": "512x512x64"}, ["2 errors", "227", "smaller tile", "registers"]),
+        ("gpt3-mlp", "h200", {"tile": "512x512x64"}, ["3 errors", "227", "threads", "accumulators"]),
         ("gpt3-mlp", "h200", {"m": 64, "split_k": 500}, ["without work"]),
         ("gpt3-mlp", "h200", {"contender": "rows"}, ["did you mean row?"]),
         ("cusync-fig1", "h200", {"m": 64, "tile": "4x4x4"}, ["2 errors", "one shape"]),
