@@ -35,12 +35,12 @@ demo: $(BASE)
 # Exits with an error when a gate is missed. Pictures go where the README looks for them.
 report: $(BASE)
 	@mkdir -p build
-	$(BIN)/cusim validate --machine h200 traces/h200 --gate traces/h200/gates.toml -o build/h200.md
-	$(BIN)/cusim validate --machine h200 --timelines traces/h200/timelines -o build/h200-timelines.md
-	$(BIN)/python figures/h200_sealed.py compare
-	$(BIN)/python figures/h200_errors.py
+	$(BIN)/cusim validate --machine h200 traces/h200 --gate traces/h200/gates.toml -o build/h200.json
+	$(BIN)/cusim validate --machine h200 --timelines traces/h200/timelines
+	$(BIN)/python figures/h200_sealed.py compare build/h200.json
+	$(BIN)/python figures/h200_errors.py build/h200.json
 	$(BIN)/python figures/h200_overlay.py
-	@echo "Tables: build/h200.md, build/h200-timelines.md. Pictures: figures/h200_*.png"
+	@echo "Every cell: build/h200.json. Pictures: figures/h200_*.png"
 
 test: $(DEV)
 	$(BIN)/python -m pytest -n $(WORKERS) $(PYTEST_ARGS)

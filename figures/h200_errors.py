@@ -1,43 +1,46 @@
-"""Every recorded row of the H200 that the model has a prediction for: predicted over measured, by what ran."""
+"""Every judged cell of the H200, predicted over measured, by what ran: from the JSON that ``make report`` writes."""
 
+import json
+import sys
 from pathlib import Path
+from typing import Any
 
 import cusim
 from cusim.plot.errors import ErrorPoint, error_scatter
 from cusim.plot.save import save_figure
-from cusim.recording.rows import Row, read_recording
-from cusim.validate.recorded import predict_rows
 
 HERE = Path(__file__).parent
-RECORDINGS = HERE.parent / "traces" / "h200"
 
 
-def kind_of(row: Row) -> str:
-    """One kernel alone, or the policy between two; early starts (PDL) and split-K apart."""
-    if row.workload.startswith(("gemm-", "swiglu-")):
-        return "one kernel"
-    if row.split_k != "1":
+def kind_of(row: dict[str, Any], kind: str) -> str:
+    """One kernel alone, at a tile that calibration saw or not, or the policy between two; PDL and split-K apart."""
+    if kind.startswith("single"):
+        return "one kernel" if kind == "single-seen" else "one kernel, unseen tile"
+    if row["split_k"] != "1":
         return "split-K"
-    return "PDL" if row.launch == "pdl" else row.policy
+    if row["tile"] == "64x256x64":
+        return "chain, unseen tile"
+    return "PDL" if row["launch"] == "pdl" else str(row["policy"])
 
 
-def draw(pattern: str, what: str, name: str) -> None:
-    """The rows of all recordings that *pattern* names, as a picture called *name*."""
+def draw(tables: dict[str, Any], what: str, name: str) -> None:
+    """The cells of one set, each at the mean of its occasions, as a picture called *name*."""
     machine = cusim.load_machine("h200")
-    rows = [row for path in sorted(RECORDINGS.glob(pattern)) for row in read_recording(path)[0] if row.total_ns]
     points = [
-        ErrorPoint(kind_of(row), row.total_ns, round(total_ps / 1000))
-        for row, total_ps in zip(rows, predict_rows(rows, machine), strict=True)
-        if row.total_ns and total_ps
+        ErrorPoint(kind_of(row, kind), row["measured_ns"], row["predicted_ns"])
+        for kind, table in tables.items()
+        for row in table["rows"]
+        if row["predicted_ns"]
     ]
-    title = f"{what}, on {machine.gpu} ({machine.state})"
+    title = f"{what}, {machine.gpu} ({machine.state})"
     save_figure(error_scatter(points, band_pct=machine.band_pct, title=title), HERE / name)
 
 
 def main() -> None:
-    """Draws ``h200_errors.png`` and ``h200_sealed.png``."""
-    draw("occasion-*.csv", "Chains that the model was built on, and single kernels", "h200_errors.png")
-    draw("sealed-*.csv", "Sealed: predicted before they were recorded", "h200_sealed.png")
+    """Draws ``h200_errors.png`` (dev) and ``h200_sealed.png``."""
+    tables = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))["tables"]
+    draw(tables["dev"], "Dev: chains that the model's structure was built on", "h200_errors.png")
+    draw(tables["sealed"], "Sealed: predicted before they were recorded", "h200_sealed.png")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
 """The sealed set of traces/h200: predictions written before it is recorded, and what recording said of them.
 
 ``python figures/h200_sealed.py predict COMMIT`` writes ``traces/h200/predictions/sealed.csv`` for the model of that
-commit; ``python figures/h200_sealed.py compare`` lays the predictions of that file beside what was recorded after it.
+commit; ``python figures/h200_sealed.py compare REPORT.json`` lays the predictions of that file beside what was recorded
+after it, and beside those in the report that ``cusim validate`` wrote.
 """
 
 import csv
@@ -12,6 +13,7 @@ import tomllib
 from collections import defaultdict
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import cusim
 from cusim.recording.cells import Cell, cells_of
@@ -59,14 +61,15 @@ def committed() -> tuple[dict[str, object], dict[tuple[str, ...], int]]:
     return json.loads(head.removeprefix(SCHEMA)), found
 
 
-def compare() -> None:
-    """Prints the errors of the committed predictions by group, and whether the model of today still makes them."""
+def compare(report: Path) -> None:
+    """Prints the errors of the committed predictions by group, and whether the model of today still makes them: *report*
+    is the JSON of ``cusim validate``.
+    """
     head, said = committed()
-    rows = [row for name in RECORDINGS for row in read_recording(H200 / name)[0] if row.total_ns]
-    errors: dict[str, list[float]] = defaultdict(list)
     measured: dict[tuple[str, ...], list[int]] = defaultdict(list)
-    for row in rows:
+    for row in (row for name in RECORDINGS for row in read_recording(H200 / name)[0] if row.total_ns):
         measured[tuple(str(getattr(row, name)) for name in KEY)].append(row.total_ns or 0)
+    errors: dict[str, list[float]] = defaultdict(list)
     for key, times in measured.items():
         errors[key[0]].append(100 * (said[key] / statistics.fmean(times) - 1))
     print(f"predicted by {head['commit']} on {head['date']}, machine {head['machine_digest']}")
@@ -76,16 +79,22 @@ def compare() -> None:
             f"{group:22} {len(found):4} cells  MAPE {statistics.fmean(size):5.2f} %  median {statistics.median(size):5.2f}"
             f"  worst {max(found, key=abs):+6.1f}  bias {statistics.fmean(found):+5.2f}"
         )
-    distinct = {tuple(str(getattr(row, name)) for name in KEY): row for row in rows}
-    now = predict_rows(list(distinct.values()), cusim.load_machine("h200"))
-    same = sum(ps is not None and ps // 1000 == said[key] for key, ps in zip(distinct, now, strict=True))
-    print(f"the model of today predicts {same} of {len(distinct)} cells to the same nanosecond")
+    tables = json.loads(report.read_text(encoding="utf-8"))["tables"]["sealed"]
+    now = {_cell(row): row["predicted_ns"] for table in tables.values() for row in table["rows"]}
+    then = {key[1:]: predicted for key, predicted in said.items()}
+    same = sum(then[cell] == predicted for cell, predicted in now.items())
+    print(f"the model of today predicts {same} of {len(now)} cells to the same nanosecond")
+
+
+def _cell(row: dict[str, Any]) -> tuple[str, ...]:
+    """A row of a report by the words of :data:`KEY`, its group left out."""
+    return tuple(str(row[name] if row[name] is not None else "default") for name in KEY[1:])
 
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["predict"] and len(sys.argv) == 3:
         predict(sys.argv[2])
-    elif sys.argv[1:] == ["compare"]:
-        compare()
+    elif sys.argv[1:2] == ["compare"] and len(sys.argv) == 3:
+        compare(Path(sys.argv[2]))
     else:
         sys.exit(__doc__)

@@ -80,7 +80,7 @@ def calibrate(
     warnings += tuple(f"{path} is not fixed by these rows: {why}" for path, why in unfixed.items())
     return Calibrated(
         base,
-        calibrated(machine, band, Calibration(date, used)),
+        calibrated(machine, band, Calibration(date, used).and_before(base.calibration)),
         (*readers, *fits),
         unfixed,
         tuple(by_tile(rows, before, after)),

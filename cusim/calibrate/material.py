@@ -62,7 +62,7 @@ def _material(recordings: Sequence[Recording]) -> Material:
         dev += [row for row in recording.rows if row.label == DEV and _timed(row) and not cell_of(row).cublas]
         if mine:
             tiles = tuple(sorted({row.tile for row in mine}))
-            used.append(Used(recording.name, recording.digest, (CALIBRATE,), len(mine), tiles))
+            used.append(Used(recording.name, recording.digest, (CALIBRATE,), len(mine), tiles, recording.taken))
         if sealed := counts[SEALED]:
             warnings.append(f"{recording.path}: {sealed} sealed rows were ignored: they judge a model once, at the end")
         if untimed := counts[CALIBRATE] - len(mine):

@@ -14,7 +14,7 @@ from cusim.errors import Problems, did_you_mean
 _DIGEST = re.compile(r"[0-9a-f]{12}")
 _KEYS = ("date", "recordings")
 _USED_NEEDED = ("file", "digest", "labels", "rows")
-_USED = (*_USED_NEEDED, "tiles")
+_USED = (*_USED_NEEDED, "tiles", "taken")
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,8 @@ class Used:
     """The rows of one recording that fixed a number: those of *labels* in *file*, *rows* of them.
 
     *digest* (:func:`file_digest`) finds the file again under any name. *tiles* are the tiles of these rows, as
-    ``128x256x64``; empty where that was not kept.
+    ``128x256x64``, and *taken* is when and on which GPU the recording was taken, which finds an edited copy of it; both
+    are empty where that was not kept.
     """
 
     file: str
@@ -30,6 +31,7 @@ class Used:
     labels: tuple[str, ...]
     rows: int
     tiles: tuple[str, ...] = ()
+    taken: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +44,17 @@ class Calibration:
     def lists(self, digest: str, label: str) -> bool:
         """True when rows of *label* in the file of that digest fixed a number of the machine."""
         return any(used.digest == digest and label in used.labels for used in self.recordings)
+
+    def copied(self, digest: str, taken: str) -> Used | None:
+        """What a file of another digest is an edited copy of: what fixed a number, taken then and on that GPU."""
+        same = [used for used in self.recordings if taken and used.taken == taken]
+        return same[0] if same and all(used.digest != digest for used in same) else None
+
+    def and_before(self, earlier: Calibration | None) -> Calibration:
+        """This calibration of a machine that began from one of *earlier*: what was kept rests on that."""
+        known = {used.digest for used in self.recordings}
+        kept = () if earlier is None else tuple(used for used in earlier.recordings if used.digest not in known)
+        return Calibration(self.date, (*self.recordings, *kept))
 
     def to_json(self) -> dict[str, Any]:
         """The calibration as :func:`calibration_from` reads it back."""
@@ -91,7 +104,10 @@ def _used(given: object, key: str, problems: Problems) -> Used | None:
         problems.add(f"{key}.rows", rows, "must be a whole number, 1 or more")
     labels = _texts(given.get("labels", ["?"]), f"{key}.labels", problems, empty=False)
     tiles = _texts(given.get("tiles", []), f"{key}.tiles", problems, empty=True)
-    return Used(str(file), str(digest), labels, rows, tiles) if len(problems.found) == before else None
+    taken = given.get("taken", "")
+    if not isinstance(taken, str):
+        problems.add(f"{key}.taken", taken, "must be a text: when and on which GPU")
+    return Used(str(file), str(digest), labels, rows, tiles, str(taken)) if len(problems.found) == before else None
 
 
 def _texts(given: object, key: str, problems: Problems, *, empty: bool) -> tuple[str, ...]:
@@ -116,4 +132,4 @@ def _is_date(given: object) -> bool:
 
 def _plain(used: Used) -> dict[str, Any]:
     plain = {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(used).items()}
-    return plain if used.tiles else {name: value for name, value in plain.items() if name != "tiles"}
+    return {name: value for name, value in plain.items() if value or name not in ("tiles", "taken")}

@@ -34,6 +34,12 @@ class Recording:
         """The file's name without its folder."""
         return self.path.name
 
+    @property
+    def taken(self) -> str:
+        """When and on which GPU it was measured; empty where its first line does not say both."""
+        date, uuid = self.meta.get("date"), self.meta.get("uuid")
+        return f"{date} {uuid}" if date and uuid else ""
+
 
 @dataclass(frozen=True, slots=True)
 class Taken:
@@ -93,6 +99,10 @@ def split(recordings: Sequence[Recording], machine: Machine) -> tuple[list[Taken
     fitted: list[Taken] = []
     for recording in recordings:
         listed = [label for label in SETS if _lists(machine, recording, label)]
+        copy = machine.calibration and machine.calibration.copied(recording.digest, recording.taken)
+        if copy:
+            why = f"an edited copy of {copy.file} ({copy.digest}), on which the machine was calibrated: give that file"
+            problems.add(str(recording.path), None, why)
         for label in listed:
             if label != CALIBRATE:
                 why = f"the machine's calibration lists it, by digest {recording.digest}: it cannot be judged on it"
