@@ -62,8 +62,9 @@ def committed() -> tuple[dict[str, object], dict[tuple[str, ...], int]]:
 
 
 def compare(report: Path) -> None:
-    """Prints the errors of the committed predictions by group, and whether the model of today still makes them: *report*
-    is the JSON of ``cusim validate``.
+    """Prints the errors of the committed predictions by group, and whether the model of today still makes them.
+
+    *report* is the JSON of ``cusim validate``.
     """
     head, said = committed()
     measured: dict[tuple[str, ...], list[int]] = defaultdict(list)
@@ -75,9 +76,10 @@ def compare(report: Path) -> None:
     print(f"predicted by {head['commit']} on {head['date']}, machine {head['machine_digest']}")
     for group, found in errors.items():
         size = [abs(each) for each in found]
+        mean, middle, bias = statistics.fmean(size), statistics.median(size), statistics.fmean(found)
+        worst = max(found, key=abs)
         print(
-            f"{group:22} {len(found):4} cells  MAPE {statistics.fmean(size):5.2f} %  median {statistics.median(size):5.2f}"
-            f"  worst {max(found, key=abs):+6.1f}  bias {statistics.fmean(found):+5.2f}"
+            f"{group:22} {len(found):4} cells  MAPE {mean:5.2f} %  median {middle:5.2f}  worst {worst:+6.1f}  bias {bias:+5.2f}"
         )
     tables = json.loads(report.read_text(encoding="utf-8"))["tables"]["sealed"]
     now = {_cell(row): row["predicted_ns"] for table in tables.values() for row in table["rows"]}
