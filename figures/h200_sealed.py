@@ -78,9 +78,8 @@ def compare(report: Path) -> None:
         size = [abs(each) for each in found]
         mean, middle, bias = statistics.fmean(size), statistics.median(size), statistics.fmean(found)
         worst = max(found, key=abs)
-        print(
-            f"{group:22} {len(found):4} cells  MAPE {mean:5.2f} %  median {middle:5.2f}  worst {worst:+6.1f}  bias {bias:+5.2f}"
-        )
+        of_size = f"MAPE {mean:5.2f} %  median {middle:5.2f}  worst {worst:+6.1f}"
+        print(f"{group:22} {len(found):4} cells  {of_size}  bias {bias:+5.2f}")
     tables = json.loads(report.read_text(encoding="utf-8"))["tables"]["sealed"]
     now = {_cell(row): row["predicted_ns"] for table in tables.values() for row in table["rows"]}
     then = {key[1:]: predicted for key, predicted in said.items()}

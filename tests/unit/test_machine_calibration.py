@@ -69,3 +69,19 @@ def test_a_calibration_that_is_off_is_refused_by_name(edit: dict[str, object], s
 def test_a_calibration_must_be_a_table() -> None:
     with pytest.raises(InputError, match="must be a table"):
         machine_from_json({**MACHINE.to_json(), "calibration": "2026-12-02"})
+
+
+def test_what_a_machine_began_from_is_kept_beside_what_it_was_fitted_on() -> None:
+    again = Calibration("2026-12-03", (replace(PLAIN, rows=9),))
+    assert again.and_before(CALIBRATION).recordings == (replace(PLAIN, rows=9), USED)
+    assert again.and_before(None) == again
+
+
+def test_an_edited_copy_is_known_by_when_and_where_it_was_taken() -> None:
+    taken = replace(USED, taken="2026-12-01T08:41:14Z ed9b")
+    found = Calibration("2026-12-02", (taken,))
+    assert found.copied("fedcba987654", taken.taken) == taken
+    assert found.copied(taken.digest, taken.taken) is None  # the file itself: its labels decide
+    assert found.copied("fedcba987654", "2026-12-01T08:41:14Z 1234") is None
+    assert Calibration("2026-12-02", (USED,)).copied("fedcba987654", "") is None
+    assert machine_from_toml(machine_to_toml(replace(MACHINE, calibration=found)), "here").calibration == found

@@ -125,6 +125,18 @@ def test_a_machine_is_not_judged_on_what_it_was_fitted_on(tmp_path: Path) -> Non
     assert len(split(recordings, MACHINE)[0]) == 2
 
 
+def test_an_edited_copy_of_what_fixed_the_machine_is_refused(tmp_path: Path) -> None:
+    first = written(tmp_path / "a.csv", [SINGLE], uuid="ed9b")
+    (recording,) = load_recordings([first], MACHINE)
+    used = Used("a.csv", recording.digest, ("calibrate",), 1, ("128x128x64",), recording.taken)
+    machine = replace(MACHINE, calibration=Calibration("2026-12-02", (used,)))
+    copy = load_recordings([written(tmp_path / "b.csv", [replace(SINGLE, label="dev")], uuid="ed9b")], machine)
+    with pytest.raises(InputError, match="an edited copy of a.csv"):
+        split(copy, machine)
+    other = load_recordings([written(tmp_path / "c.csv", [replace(SINGLE, label="dev")], uuid="1234")], machine)
+    assert [item.row.label for item in split(other, machine)[0]] == ["dev"]
+
+
 def test_calibrate_rows_that_fixed_the_machine_are_shown_and_in_no_table(tmp_path: Path) -> None:
     path = written(tmp_path / "mine.csv", [SINGLE, timed(SINGLE, 5000, label="dev")])
     found = validate_recordings(load_recordings([path], MACHINE), fitted_on(path, "calibrate"), workers=1)
