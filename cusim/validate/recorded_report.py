@@ -106,7 +106,9 @@ def _head(validation: RecordedValidation) -> Part:
     below += [f"not predicted, {count}: {reason}" for reason, count in validation.unpredicted.items()]
     if validation.library:
         below.append(f"context, not judged: {len(validation.library)} cells run by cuBLAS")
-    return Part(f"{machine.name} ({machine.gpu}; {state}) on {len(validation.recordings)} recordings", below=below)
+    count = len(validation.recordings)
+    counted = "1 recording" if count == 1 else f"{count} recordings"
+    return Part(f"{machine.name} ({machine.gpu}; {state}) on {counted}", below=below)
 
 
 def _times_part(label: str, tables: Sequence[RecordedTable]) -> Part:

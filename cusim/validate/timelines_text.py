@@ -46,14 +46,16 @@ _ROUNDS = ("timeline", "round", "length", "kernel", "tiles", *_SPREADS)
 
 
 def _lucky(judged: Sequence[JudgedTimeline]) -> Iterator[str]:
-    """Totals that are right because errors cancel."""
-    for each in judged:
-        if each.lucky:
-            kernels = ", ".join(f"{kernel.name} {_us(kernel.error_ps)}" for kernel in each.found.kernels)
-            yield (
-                f"{each.name}: its total is right by luck (within {RIGHT_PCT:g} %, and {LUCK_PCT:g} % or more of the "
-                f"rounds' errors cancel): {kernels} us"
-            )
+    """Totals that are right because errors cancel, with their kernels' errors."""
+    lucky = [each for each in judged if each.lucky]
+    if lucky:
+        yield (
+            f"right by luck, {len(lucky)} of {len(judged)} totals: within {RIGHT_PCT:g} %, while {LUCK_PCT:g} % or more of "
+            "the rounds' errors cancel"
+        )
+    for each in lucky:
+        kernels = ", ".join(f"{kernel.name} {_us(kernel.error_ps)}" for kernel in each.found.kernels)
+        yield f"{each.name}: {kernels} us"
 
 
 def _total_cells(judged: JudgedTimeline) -> list[str]:

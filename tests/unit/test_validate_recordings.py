@@ -131,7 +131,7 @@ def test_an_edited_copy_of_what_fixed_the_machine_is_refused(tmp_path: Path) -> 
     used = Used("a.csv", recording.digest, ("calibrate",), 1, ("128x128x64",), recording.taken)
     machine = replace(MACHINE, calibration=Calibration("2026-12-02", (used,)))
     copy = load_recordings([written(tmp_path / "b.csv", [replace(SINGLE, label="dev")], uuid="ed9b")], machine)
-    with pytest.raises(InputError, match="an edited copy of a.csv"):
+    with pytest.raises(InputError, match=r"an edited copy of a\.csv"):
         split(copy, machine)
     other = load_recordings([written(tmp_path / "c.csv", [replace(SINGLE, label="dev")], uuid="1234")], machine)
     assert [item.row.label for item in split(other, machine)[0]] == ["dev"]
