@@ -50,8 +50,8 @@ def _lucky(judged: Sequence[JudgedTimeline]) -> Iterator[str]:
     lucky = [each for each in judged if each.lucky]
     if lucky:
         yield (
-            f"right by luck, {len(lucky)} of {len(judged)} totals: within {RIGHT_PCT:g} %, while {LUCK_PCT:g} % or more of "
-            "the rounds' errors cancel"
+            f"right by luck, {len(lucky)} of {len(judged)} totals: within {RIGHT_PCT:g} %, while {LUCK_PCT:g} % or more "
+            "of the rounds' errors cancel"
         )
     for each in lucky:
         kernels = ", ".join(f"{kernel.name} {_us(kernel.error_ps)}" for kernel in each.found.kernels)
