@@ -50,7 +50,7 @@ def _lucky(judged: Sequence[JudgedTimeline]) -> Iterator[str]:
     lucky = [each for each in judged if each.lucky]
     if lucky:
         yield (
-            f"right by luck, {len(lucky)} of {len(judged)} totals: within {RIGHT_PCT:g} %, while {LUCK_PCT:g} % or more "
+            f"right by luck, {len(lucky)} of {len(judged)} totals: within {RIGHT_PCT:g} % while {LUCK_PCT:g} % or more "
             "of the rounds' errors cancel"
         )
     for each in lucky:
