@@ -67,7 +67,8 @@ def test_a_hang_has_no_parts(machine: Machine) -> None:
 
 def test_the_latency_that_eats_the_gain_is_where_the_totals_meet(machine: Machine) -> None:
     program, plan = planned("row")
-    stream = cusim.predict(*[planned("stream")[0], machine, planned("stream")[1]])
+    whole, in_order = planned("stream")
+    stream = cusim.predict(whole, machine, in_order)
     assert isinstance(stream, cusim.Prediction)
     seen = seen_within_ps(program, machine, plan, stream.total_ps)
     assert seen is not None
