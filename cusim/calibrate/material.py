@@ -43,10 +43,6 @@ def gather(places: Sequence[Path], machine: Machine) -> Material:
     """
     recordings = load_recordings([str(place) for place in places], machine)
     problems = Problems("the recordings")
-    for recording in recordings:
-        if (kind := recording.meta.get("kind", "measured")) != "measured":
-            why = "must be measured: a machine is fitted to what a GPU took"
-            problems.add(f"{recording.path}: kind", kind, why)
     if not any(row.label == CALIBRATE and _timed(row) for recording in recordings for row in recording.rows):
         problems.add("label", None, f"no row is labelled {CALIBRATE}: there is nothing to fit a machine to")
     problems.raise_if_any()

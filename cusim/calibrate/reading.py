@@ -124,7 +124,13 @@ def _origin(pool: Pool) -> str:
 def _tensor_clock(pool: Pool, machine: Machine, problems: Problems, warnings: list[str]) -> list[Fixed]:
     """The clock under tensor work as a straight line over the engine's power of the busy share, by least squares."""
     counts = {name: name.removeprefix(TENSOR_CLOCK) for name in pool.names if name.startswith(TENSOR_CLOCK)}
-    names = sorted((name for name, count in counts.items() if count.isdecimal()), key=lambda name: int(counts[name]))
+    names = sorted(
+        (name for name, count in counts.items() if count.isdecimal()), key=lambda name: int(counts[name][:9])
+    )
+    beyond = [name for name in names if not 1 <= int(counts[name][:9]) <= machine.limits.sms]
+    for name in beyond:
+        problems.add(f"quantities.{name}", None, f"so many SMs cannot be busy: 1 to {machine.limits.sms}")
+    names = [name for name in names if name not in beyond]
     measured = pool.samples(names)
     found = [_internal(name, samples, TENSOR_LEAVES[0], problems) for name, samples in measured]
     points = [(int(counts[name]), part[0]) for (name, _), part in zip(measured, found, strict=True) if part is not None]

@@ -11,6 +11,8 @@ from typing import Any
 
 from cusim.errors import Problems, did_you_mean
 
+#: Sets of rows that may fix numbers, and what a file of micro-benchmarks counts as.
+LABELS = ("calibrate", "dev", "sealed", "micro-benchmarks")
 _DIGEST = re.compile(r"[0-9a-f]{12}")
 _KEYS = ("date", "recordings")
 _USED_NEEDED = ("file", "digest", "labels", "rows")
@@ -102,7 +104,10 @@ def _used(given: object, key: str, problems: Problems) -> Used | None:
         problems.add(f"{key}.digest", digest, "must be the first 12 hex digits of the file's SHA-256")
     if type(rows) is not int or rows < 1:
         problems.add(f"{key}.rows", rows, "must be a whole number, 1 or more")
-    labels = _texts(given.get("labels", ["?"]), f"{key}.labels", problems, empty=False)
+    labels = _texts(given.get("labels", ["calibrate"]), f"{key}.labels", problems, empty=False)
+    for label in labels:
+        if label not in LABELS:
+            problems.add(f"{key}.labels", label, did_you_mean(label, LABELS))
     tiles = _texts(given.get("tiles", []), f"{key}.tiles", problems, empty=True)
     taken = given.get("taken", "")
     if not isinstance(taken, str):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -23,6 +24,8 @@ from cusim.workloads.defaults import architecture_of
 _PRODUCTS: dict[str, Literal["none", "swiglu"]] = {"gemm-": "none", "swiglu-": "swiglu"}
 #: How the name of two chained products begins, first N x first K (GeLU behind it) x second N after it.
 _CHAIN = "chain-"
+_SIZES = re.compile(r"[1-9]\d{0,6}x[1-9]\d{0,6}x[1-9]\d{0,6}", re.ASCII)
+_SLICES = re.compile(r"[1-9]\d{0,3}(\+[1-9]\d{0,3})?", re.ASCII)
 #: How the policy of a row begins that cuBLAS ran.
 _CUBLAS = "cublas-"
 #: Axes of a group in the order in which they vary, slowest first, with the value of an axis that is not given.
@@ -130,11 +133,18 @@ def _kernel(name: str, gemm: Gemm, cell: Cell, machine: str, a: str | None = Non
 
 
 def cell_of(row: Row) -> Cell:
-    """The cell that a recorded row is of."""
+    """The cell that a recorded row is of. Raises ValueError for words that no cell has, saying which."""
+    if _SLICES.fullmatch(row.split_k) is None:
+        raise ValueError(f"split_k = {row.split_k!r}: slices of k such as 2, or 2+1 by kernel")
+    if row.workload.startswith(_CHAIN) and _SIZES.fullmatch(row.workload.removeprefix(_CHAIN)) is None:
+        raise ValueError(f"workload = {row.workload!r}: must be chain-NxKxN")
     gemm, cublas, prologue = None, "", _PRODUCTS["gemm-"]
     for start, word in _PRODUCTS.items():
         if row.workload.startswith(start):
-            m, n, k = (int(size) for size in row.workload.removeprefix(start).split("x"))
+            sizes = row.workload.removeprefix(start)
+            if _SIZES.fullmatch(sizes) is None or not sizes.startswith(f"{row.m}x"):
+                raise ValueError(f"workload = {row.workload!r}: must be {start}MxNxK, and m M")
+            m, n, k = (int(size) for size in sizes.split("x"))
             gemm, prologue = (m, n, k), word
     policy = row.policy
     if policy.startswith(_CUBLAS):

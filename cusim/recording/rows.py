@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
@@ -15,6 +16,8 @@ from cusim.files import read_file
 from cusim.trace.formats.whole import write_whole
 
 SCHEMA = "cusim.recording/1"
+_DIGITS = 15
+_WHOLE = re.compile(rf"\d{{1,{_DIGITS}}}", re.ASCII)
 SETS = ("calibrate", "dev", "sealed")
 
 
@@ -73,7 +76,10 @@ def read_recording(path: Path) -> tuple[list[Row], dict[str, Any]]:
     names = [field.name for field in fields(Row)]
     if table.fieldnames != names:
         raise refuse(str(path), "columns", " ".join(table.fieldnames or ()), f"must be: {' '.join(names)}")
-    rows = [_row(values, f"row[{place}]", problems) for place, values in enumerate(table)]
+    try:
+        rows = [_row(values, f"row[{place}]", problems) for place, values in enumerate(table)]
+    except csv.Error as error:
+        raise refuse(str(path), f"line {table.line_num + 2}", None, f"is no line of CSV: {error}") from None
     if len(rows) != meta.get("rows"):
         problems.add("rows", len(rows), f"the first line says {meta.get('rows')}: the file is cut")
     problems.raise_if_any()
@@ -82,12 +88,16 @@ def read_recording(path: Path) -> tuple[list[Row], dict[str, Any]]:
 
 def _meta(text: str, source: str) -> dict[str, Any]:
     try:
-        meta = json.loads(text)
-    except ValueError as error:
+        meta = json.loads(text, parse_constant=_no_number)
+    except (ValueError, RecursionError) as error:
         raise refuse(source, "line 1", None, f"what follows the schema is not JSON: {error}") from None
     if not isinstance(meta, dict):
         raise refuse(source, "line 1", text[:40], "what follows the schema must be a JSON object")
     return meta
+
+
+def _no_number(word: str) -> None:
+    raise ValueError(f"{word} is no number")
 
 
 def _row(values: Mapping[str, Any], key: str, problems: Problems) -> Row | None:
@@ -109,11 +119,7 @@ def _row(values: Mapping[str, Any], key: str, problems: Problems) -> Row | None:
 def _whole(text: str | None, key: str, problems: Problems, *, none: bool = False) -> int | None:
     if not text and none:
         return None
-    try:
-        value = int(text or "")
-    except ValueError:
-        problems.add(key, text, "must be a whole number")
+    if _WHOLE.fullmatch(text or "") is None:
+        problems.add(key, (text or "")[:40], f"must be a whole number, 0 or more, of at most {_DIGITS} digits")
         return None
-    if value < 0:
-        problems.add(key, value, "must be 0 or more")
-    return value
+    return int(text or "")

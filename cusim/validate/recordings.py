@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -160,6 +161,10 @@ def _check(recording: Recording, machine: Machine, problems: Problems) -> None:
         problems.add(f"{path}: gpu", gpu, "the first line must say which GPU was measured")
     elif not same_gpu(gpu, machine.gpu):
         problems.add(f"{path}: gpu", gpu, f"machine {machine.name} is {machine.gpu}: judge it on recordings of its own")
+    if (sms := recording.meta.get("sms", machine.limits.sms)) != machine.limits.sms and not machine.overrides:
+        problems.add(f"{path}: sms", sms, f"machine {machine.name} has {machine.limits.sms}")
+    if (kind := recording.meta.get("kind", "measured")) != "measured":
+        problems.add(f"{path}: kind", kind, "must be measured: models are held against what a GPU took")
     if not any(row.samples_ns for row in recording.rows):
         problems.add(str(path), None, "no row of it was measured")
     places: dict[tuple[Cell, str, int], int] = {}
@@ -168,8 +173,8 @@ def _check(recording: Recording, machine: Machine, problems: Problems) -> None:
         _check_times(row, key, problems)
         try:
             cell = bare(cell_of(row))
-        except ValueError:
-            problems.add(f"{key}.workload", row.workload, "must be gemm-MxNxK, or the name of a workload")
+        except ValueError as error:
+            problems.add(key, None, str(error))
             continue
         first = places.setdefault((cell, row.label, row.occasion), place)
         if first != place and row.samples_ns:
@@ -179,6 +184,9 @@ def _check(recording: Recording, machine: Machine, problems: Problems) -> None:
 def _check_times(row: Row, key: str, problems: Problems) -> None:
     if bool(row.samples_ns) != (row.total_ns is not None):
         why = "must be given where there are samples, and only there"
+        problems.add(f"{key}.total_ns", row.total_ns, why)
+    elif row.samples_ns and row.total_ns != round(statistics.median(row.samples_ns)):
+        why = f"must be the median of its samples, {round(statistics.median(row.samples_ns))}"
         problems.add(f"{key}.total_ns", row.total_ns, why)
     for name, times in (("total_ns", (row.total_ns,)), ("samples_ns", row.samples_ns)):
         if 0 in times:

@@ -85,3 +85,10 @@ def test_an_edited_copy_is_known_by_when_and_where_it_was_taken() -> None:
     assert found.copied("fedcba987654", "2026-12-01T08:41:14Z 1234") is None
     assert Calibration("2026-12-02", (USED,)).copied("fedcba987654", "") is None
     assert machine_from_toml(machine_to_toml(replace(MACHINE, calibration=found)), "here").calibration == found
+
+
+def test_a_set_that_does_not_exist_is_refused_by_name() -> None:
+    document = MACHINE.to_json()
+    document["calibration"]["recordings"][0]["labels"] = ["calbrate"]
+    with pytest.raises(InputError, match="calibrate"):
+        machine_from_json(document)

@@ -9,6 +9,7 @@ import pytest
 
 from cusim.errors import InputError
 from cusim.machine import Calibration, Machine, Used, file_digest
+from cusim.recording.rows import Row
 from cusim.validate.recorded_validation import predictions_of, validate_recordings
 from cusim.validate.recordings import is_recording, load_recordings, same_gpu, seen_tiles, split
 from tests.machines import uncalibrated
@@ -180,3 +181,37 @@ def test_what_is_left_out_is_counted_by_reason(tmp_path: Path) -> None:
     assert "gpt5-mlp" in reason
     chain = found.tables[0]
     assert (len(chain.rows), chain.summary.errors.n) == (2, 1)
+
+
+@pytest.mark.parametrize(
+    ("row", "meta", "says"),
+    [
+        (SINGLE, {"kind": "predicted"}, "must be measured"),
+        (SINGLE, {"sms": 66}, "has 132"),
+        (replace(SINGLE, total_ns=9001), {}, "must be the median of its samples, 9000"),
+        (replace(SINGLE, m=999), {}, "must be gemm-MxNxK, and m M"),
+        (replace(SINGLE, split_k="x"), {}, "slices of k such as 2"),
+        (replace(CHAIN, workload="chain-1x2"), {}, "must be chain-NxKxN"),
+        (replace(CHAIN, workload="chain-axbxc"), {}, "must be chain-NxKxN"),
+    ],
+)
+def test_what_no_gpu_measured_is_refused_by_name(tmp_path: Path, row: Row, meta: dict[str, object], says: str) -> None:
+    with pytest.raises(InputError, match=says):
+        load_recordings([written(tmp_path / "a.csv", [row], **meta)], MACHINE)
+
+
+@pytest.mark.parametrize("number", ["1" + "0" * 400, "1_8", "\u0661\u0668", "-5", "nan", "1.5"])
+def test_a_time_is_a_plain_whole_number(tmp_path: Path, number: str) -> None:
+    path = Path(written(tmp_path / "a.csv", [SINGLE]))
+    path.write_text(path.read_text(encoding="utf-8").replace(",9000,", f",{number},"), encoding="utf-8")
+    with pytest.raises(InputError, match="must be a whole number, 0 or more"):
+        load_recordings([str(path)], MACHINE)
+
+
+@pytest.mark.parametrize("first", ['{"gpu": "NVIDIA H200", "repeats": NaN, "rows": 1}', "[" * 100_000])
+def test_a_first_line_that_json_lacks_is_refused(tmp_path: Path, first: str) -> None:
+    path = Path(written(tmp_path / "a.csv", [SINGLE]))
+    body = path.read_text(encoding="utf-8").partition("\n")[2]
+    path.write_text(f"# cusim.recording/1 {first}\n{body}", encoding="utf-8")
+    with pytest.raises(InputError, match="is not JSON"):
+        load_recordings([str(path)], MACHINE)
