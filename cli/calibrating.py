@@ -28,7 +28,7 @@ _MEASURE_S = 130.0
 def print_calibration(recordings: Sequence[Path], given: Mapping[str, Any]) -> int:
     """Calibrates, writes the machine, prints what changed; the exit code."""
     output, micro, quiet = given["output"], given["micro"], given["quiet"]
-    check_place(output, (".toml",))
+    check_place(output, (".toml",), [given["machine"], *recordings])
     base = load_machine(given["machine"])
     if given["measure"]:
         (place,) = micro

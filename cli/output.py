@@ -69,8 +69,10 @@ def wrote(path: Path, *, quiet: bool = False) -> None:
         click.echo(f"wrote {path}", err=True)
 
 
-def check_place(path: Path | None, suffixes: Sequence[str] = ()) -> None:
-    """Raises InputError, before anything runs, where *path* cannot be written or has a suffix of no format."""
+def check_place(path: Path | None, suffixes: Sequence[str] = (), read: Sequence[str | Path] = ()) -> None:
+    """Raises InputError, before anything runs, where *path* cannot be written, has a suffix of no format, or is one of
+    the files that are *read*.
+    """
     if path is None:
         return
     from cusim.errors import Problems, did_you_mean
@@ -79,6 +81,8 @@ def check_place(path: Path | None, suffixes: Sequence[str] = ()) -> None:
     folder = path.parent
     if suffixes and path.suffix.lower() not in suffixes:
         problems.add("output", str(path), f"unknown suffix: {did_you_mean(path.suffix.lower(), suffixes)}")
+    if any(path.resolve() == Path(each).resolve() for each in read):
+        problems.add("output", str(path), "is read by this command; name another file")
     if path.is_dir():
         problems.add("output", str(path), "is a directory; name a file")
     elif not folder.is_dir():

@@ -40,7 +40,7 @@ class Rendering:
 def print_validation(names: Sequence[str], given: Mapping[str, Any]) -> bool:
     """Predicts every row of what *names* hold and prints how far off they are; True when a gate is missed."""
     form, output, quiet = given["form"], given["output"], given["quiet"]
-    check_place(output, () if form else tuple(FORMS))
+    check_place(output, () if form else tuple(FORMS), names)
     found = _rendering(names, given)
     if form is None:
         answer(found.text(columns()))

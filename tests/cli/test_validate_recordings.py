@@ -130,3 +130,11 @@ def test_bad_input_is_exit_code_2(call: Call, recorded: str, tmp_path: Path, arg
     assert done.exit_code == 2, done.output
     assert says in done.stderr
     assert done.stdout == ""
+
+
+def test_a_recording_is_not_written_over(call: Call, recorded: str, tmp_path: Path) -> None:
+    before = (tmp_path / recorded).read_bytes()
+    done = call("validate", "--machine", "h200", recorded, "--json", "-o", recorded)
+    assert done.exit_code == 2
+    assert "is read by this command" in done.stderr
+    assert (tmp_path / recorded).read_bytes() == before
