@@ -112,7 +112,7 @@ def test_a_machine_that_lists_the_recording_is_refused(call: Call, recorded: str
         (("--machine", "h200", "--set", "machine.sm=1", "a.csv"), "machine.sm"),
         (("--machine", "h200", "a.csv", "a.csv"), "the same bytes"),
         (("--machine", "h200", "nan.csv"), "must be a whole number"),
-        (("--machine", "h200", "minus.csv"), "must be 0 or more"),
+        (("--machine", "h200", "minus.csv"), "must be a whole number"),
         (("--machine", "h200", "other.csv"), "cusim.recording/1"),
         (("--machine", "h200", "a.csv", "--gate", "gates.toml"), "did you mean mape_pct?"),
         (("--machine", "h200", "a.csv", "-o", "v.csv"), "unknown suffix"),
