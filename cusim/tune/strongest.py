@@ -29,7 +29,7 @@ WARPGROUP_SIDES = (64, 128, 192, 256)
 ORDERS: tuple[Order, ...] = (RowOrder(), GroupOrder(2), GroupOrder(8))
 #: A candidate whose bound is not below this part of the best time is not predicted.
 CLOSE = 0.99
-#: Blocks that are simulated for a program before the search ends with what it has; under half a second.
+#: Blocks that are simulated for a program before the search ends with what it has; about a second.
 MOST_BLOCKS = 40_000
 #: Bounds this close together (in parts of the least) count as equal, and the cut with fewer blocks is tried first.
 _BIN = 0.03
