@@ -17,7 +17,7 @@ from cusim.program.kernel import DTYPE_BYTES, Gemm, Kernel, Measured, Stream
 
 #: The tensor pipe of an SM, in the integer parts that loads are counted in.
 FULL_PIPE = 1_000_000
-#: CUDA-core operations of GeLU (tanh form) or SwiGLU for one element, counted from the formulas.
+#: CUDA-core operations of GeLU (tanh form) for one element, counted from the formula.
 ACTIVATION_FLOPS = 12
 #: How the products of one k step and the joining of operand A's halves for the next overlap: between one after the
 #: other (1) and side by side (large). On an H200 single products of four widths of tile, alike but for the products'
@@ -75,11 +75,9 @@ def _gemm(kernel: Kernel, gemm: Gemm, machine: Machine, table: IntArray, blocks_
     compute_ps += machine.block.step_clocks / rates.tensor_clock_hz * 1e12
     if gemm.prologue != "none":
         compute_ps = norm((compute_ps, _join_ps(kernel, machine)), JOIN_ORDER)
-    port_ps, round_trip_ps = (
-        step_bytes / _port_bytes_per_ps(machine),
-        (machine.block.load_ps + compute_ps) / kernel.stages,
-    )
-    step_ps = max(1, round(max(compute_ps, port_ps, round_trip_ps)))
+    port_ps = step_bytes / _port_bytes_per_ps(machine)
+    ring_ps = (machine.block.load_ps + compute_ps) / kernel.stages  # a stage is loaded again once it has been used
+    step_ps = max(1, round(max(compute_ps, port_ps, ring_ps)))
     # The first stages are on their way together: their round trip is the prologue's.
     ahead_ps = round(kernel.stages * max(0.0, step_ps - max(compute_ps, port_ps, 1.0)))
     slots = blocks_per_sm * machine.limits.sms

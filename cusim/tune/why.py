@@ -117,7 +117,7 @@ def _without_launches(machine: Machine, plan: Plan) -> tuple[Machine, Plan]:
         wait_kernel_ps=0,
         wait_value_ps=0,
     )
-    return _changed(machine, launch=launch, dispatch=replace(machine.dispatch, block_ps=0)), plan
+    return _changed(machine, launch=launch, dispatch=replace(machine.dispatch, block_ps=0, refill_ps=0)), plan
 
 
 def _changed(machine: Machine, **parts: object) -> Machine:

@@ -51,7 +51,7 @@ def recorded_json(validation: RecordedValidation, gates: Sequence[Passed] = ()) 
         "seen_tiles": sorted(validation.seen),
         "refused": dict(validation.refused),
         "unpredicted": dict(validation.unpredicted),
-        "context": [_measured_json(pooled) for pooled in validation.library],
+        "context": [_measured_json(pooled) for pooled in validation.by_cublas],
         "gates": [
             {**asdict(item.gate), "set": item.gate.label, "value": item.value, "met": item.met} for item in gates
         ],

@@ -104,8 +104,8 @@ def _head(validation: RecordedValidation) -> Part:
         )
     below += [f"not measured, {count}: {reason}" for reason, count in validation.refused.items()]
     below += [f"not predicted, {count}: {reason}" for reason, count in validation.unpredicted.items()]
-    if validation.library:
-        below.append(f"context, not judged: {len(validation.library)} cells run by cuBLAS")
+    if validation.by_cublas:
+        below.append(f"context, not judged: {len(validation.by_cublas)} cells run by cuBLAS")
     count = len(validation.recordings)
     counted = "1 recording" if count == 1 else f"{count} recordings"
     return Part(f"{machine.name} ({machine.gpu}; {state}) on {counted}", below=below)

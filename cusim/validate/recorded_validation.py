@@ -22,7 +22,7 @@ class RecordedValidation:
 
     *pool* holds the judged cells and their noise; *fitted*, by file, the errors of calibrate rows that fixed the
     machine's numbers: shown, not judged. *refused* counts rows without a time by what the recording says of them,
-    *unpredicted* measured cells that the model has no prediction for, by its reason. *library* are cells that cuBLAS
+    *unpredicted* measured cells that the model has no prediction for, by its reason. *by_cublas* are cells that cuBLAS
     ran. *seen* are the tiles that count as seen, *seen_from* says why.
     """
 
@@ -33,7 +33,7 @@ class RecordedValidation:
     fitted: Mapping[str, Errors]
     refused: Mapping[str, int]
     unpredicted: Mapping[str, int]
-    library: tuple[Pooled, ...]
+    by_cublas: tuple[Pooled, ...]
     seen: frozenset[str]
     seen_from: str
 
@@ -45,7 +45,7 @@ def validate_recordings(
     judged, fitted = split(recordings, machine)
     seen, seen_from = seen_tiles(recordings, machine)
     found = pool(judged)
-    library = tuple(pooled for pooled in found.cells if pooled.cell.cublas)
+    by_cublas = tuple(pooled for pooled in found.cells if pooled.cell.cublas)
     rows = judged_cells([pooled for pooled in found.cells if not pooled.cell.cublas], machine, workers, watch)
     return RecordedValidation(
         machine=machine,
@@ -55,7 +55,7 @@ def validate_recordings(
         fitted=_in_sample(fitted, machine, workers, watch),
         refused=_reasons([row.row.refused or "no samples" for row in (*judged, *fitted) if not row.row.samples_ns]),
         unpredicted=_reasons([row.outcome.reason for row in rows if row.outcome.total_ps is None]),
-        library=library,
+        by_cublas=by_cublas,
         seen=seen,
         seen_from=seen_from,
     )

@@ -167,7 +167,7 @@ def test_progress_is_announced_as_it_comes(tmp_path: Path) -> None:
     heard: list[str] = []
     found = validate_recordings(recordings, MACHINE, workers=1, watch=heard.append)
     assert len(heard) == predictions_of(recordings)
-    assert len(found.library) == 1
+    assert len(found.by_cublas) == 1
 
 
 def test_what_is_left_out_is_counted_by_reason(tmp_path: Path) -> None:
